@@ -8,6 +8,7 @@ use protocol::ExitCode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::error::{Error, ErrorKind};
+use crate::render::{Terminal, wrapped};
 
 /// Closes the memory and the environment of this process, which hold keys, to other processes of the
 /// same user, such as the commands of tasks. Root can still read them.
@@ -56,12 +57,18 @@ pub fn report(end: Result<ExitCode, Error>) -> std::process::ExitCode {
         Err(error) => {
             if error.kind != ErrorKind::Closed {
                 // If standard error is closed too, the exit code still reports the failure.
-                let _unread = writeln!(io::stderr(), "{error}");
+                notify(&error.to_string());
             }
             error.exit
         }
     };
     std::process::ExitCode::from(u8::from(code))
+}
+
+/// Writes lines to standard error, which must be printable. On a terminal, long ones are wrapped.
+pub fn notify(text: &str) {
+    // The command goes on if it cannot be written.
+    let _unread = writeln!(io::stderr(), "{}", wrapped(text, Terminal::here().stderr_room()));
 }
 
 /// Writes to standard output and flushes it.

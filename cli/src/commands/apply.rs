@@ -1,6 +1,5 @@
 //! `regatta apply`: lands kept work.
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -26,6 +25,7 @@ use super::target::{Target, TargetKind};
 use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form, LandAgain};
 use crate::error::Error;
+use crate::process;
 use crate::render::{KeptReason, conflicts_text, count, unverified, unverified_text};
 use crate::signals::CancelOnSignal;
 
@@ -122,8 +122,7 @@ async fn land(
     for row in &work.chosen {
         if let Some(failed) = unverified(row.landing.as_ref()) {
             let (name, why) = (&row.name, unverified_text(failed, &labels_of(&target.tasks)));
-            // The work lands even if standard error cannot be written.
-            let _unread = writeln!(std::io::stderr(), "note: {name} lands unverified: {why}");
+            process::notify(&format!("note: {name} lands unverified: {why}"));
         }
     }
     let stop = CancelOnSignal::begin()?;
@@ -149,12 +148,11 @@ async fn land(
     apply_output::print_landing(context, &target.run.name, &report, &target.tasks, &gone, out)?;
     if context.view.form == Form::Text {
         for lines in work.notes(context, target) {
-            // The work has landed even if the note about other work cannot be written.
-            let _unread = writeln!(std::io::stderr(), "note: {}", lines.join("; "));
+            process::notify(&format!("note: {}", lines.join("; ")));
         }
         for row in named_in_vain(target, &work) {
             let why = no_work_of(target, row).what_and_why();
-            let _unread = writeln!(std::io::stderr(), "note: {why}");
+            process::notify(&format!("note: {why}"));
         }
     }
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
@@ -334,7 +332,7 @@ fn nothing_left(target: &Target) -> String {
     } else if works.all(|row| has_landed(row) || row.discarded.is_none()) {
         format!("everything of run {name} has landed already")
     } else {
-        format!("nothing of run {name} is left to land: what had not landed was discarded")
+        format!("nothing of run {name} is left to land: the rest was discarded")
     }
 }
 

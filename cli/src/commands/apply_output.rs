@@ -7,14 +7,14 @@ use serde::Serialize;
 use store::TaskRow;
 
 use crate::args::Form;
-use crate::commands::context::{CommandContext, Out, print_json, say};
+use crate::commands::context::{ALL, CommandContext, Out, print_json, say};
 use crate::commands::kept_work::labels_of;
 use crate::commands::planned_programs::PlannedFile;
-use crate::commands::undo_output::{NAMED, named};
+use crate::commands::undo_output::named;
 use crate::error::Error;
 use crate::render::{
-    Labels, Meaning, changed_lines, conflicts_text, count, landed_text, left_text, one_line,
-    settled_text, unverified_text, width,
+    Labels, Meaning, OutputWidth, changed_lines, conflicts_text, count, folded_lines, landed_text,
+    left_text, one_line, settled_text, shorten, unverified_text, width,
 };
 
 /// The JSON document of a landing.
@@ -55,8 +55,10 @@ pub(super) fn print_landing(
     let labels = labels_of(rows);
     let lines = report.tasks.iter().map(|TaskLanding { task, landed, settled }| {
         let (meaning, [word, _]) = outcome_words(landed);
-        let note = joined_notes([note(landed, &labels), settled_text(settled)]);
-        Line { task: labels(task), meaning, word, note }
+        let settled = settled_text(settled);
+        let is_alone = !settled.is_empty() || has_joined(landed);
+        let note = joined_notes([note(landed, &labels), settled]);
+        Line { task: labels(task), meaning, word, note, is_alone }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
     let is_landed = |task: &TaskLanding| {
@@ -110,8 +112,10 @@ pub(super) fn print_dry_run(
             }
             _ => note(landed, &labels),
         };
-        let note = joined_notes([note, settled_text(settled)]);
-        Line { task: labels(task), meaning, word, note }
+        let settled = settled_text(settled);
+        let is_alone = !settled.is_empty() || has_joined(landed);
+        let note = joined_notes([note, settled]);
+        Line { task: labels(task), meaning, word, note, is_alone }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
     let mut writers: BTreeMap<&str, Vec<RepoPath>> = BTreeMap::new();
@@ -119,10 +123,15 @@ pub(super) fn print_dry_run(
         writers.entry(by).or_default().push(path.clone());
     }
     for (by, paths) in writers {
-        let (files, named) = (count(paths.len(), "file"), named(&paths, NAMED));
+        let most = context.view.most_listed();
+        let (files, named) = (count(paths.len(), "file"), named(&paths, most));
         say(out, &format!("{files} would be written by {by}: {named}"))?;
     }
     Ok(())
+}
+
+fn has_joined(landed: &Landed) -> bool {
+    matches!(landed, Landed::Landed { joined, .. } if !joined.is_empty())
 }
 
 fn joined_notes(notes: [String; 2]) -> String {
@@ -137,18 +146,44 @@ struct Line {
     meaning: Meaning,
     word: &'static str,
     note: String,
+    /// Whether conflicts were settled or files joined, so that it is never folded.
+    is_alone: bool,
 }
 
+impl Line {
+    /// Returns what the lines of a list have in common that are folded: the outcome, and of work that does
+    /// not land why.
+    fn key(&self) -> (&'static str, &str) {
+        match (self.meaning, self.is_alone) {
+            (Meaning::Good | Meaning::Neutral, false) => (self.word, ""),
+            _ => (self.word, &self.note),
+        }
+    }
+}
+
+/// The maximum width of the column of labels on a terminal.
+const LABELS: usize = 32;
+
 fn table(context: &CommandContext, table: &[Line], out: Out<'_>) -> Result<(), Error> {
-    let task_room = table.iter().map(|line| width(&line.task)).max().unwrap_or(0);
+    let labels: Vec<_> = table.iter().map(|line| line.task.clone()).collect();
+    let labels = match out.room() {
+        OutputWidth::Columns(columns) => shorten(&labels, LABELS.min(columns / 2)),
+        OutputWidth::Pipe => labels,
+    };
+    let task_room = labels.iter().map(|task| width(task)).max().unwrap_or(0);
     let word_room = table.iter().map(|line| line.word.len()).max().unwrap_or(0);
-    for Line { task, meaning, word, note } in table {
+    let lines = table.iter().zip(&labels).map(|(line, task)| {
+        let Line { meaning, word, note, .. } = line;
         let indent = " ".repeat(task_room - width(task));
         let rest = " ".repeat(word_room - word.len());
         let word = context.view.palette.paint(*meaning, word);
-        say(out, format!("{task}{indent}  {word}{rest}  {}", one_line(note)).trim_end())?;
-    }
-    Ok(())
+        let text = format!("{task}{indent}  {word}{rest}  {}", one_line(note));
+        (line.key(), text.trim_end().to_owned())
+    });
+    let lines = folded_lines(lines.collect(), context.view.most_listed(), |(word, _), more| {
+        format!("and {}  {word} ({ALL})", count(more, "more task"))
+    });
+    lines.iter().try_for_each(|line| say(out, line))
 }
 
 /// Returns the meaning of a landing's result, the word for it, and the word for it in a dry run.
@@ -167,7 +202,7 @@ fn outcome_words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
 fn note(landed: &Landed, labels: Labels<'_>) -> String {
     match landed {
         Landed::Landed { branch, joined } => landed_text(branch.as_deref(), joined),
-        Landed::Unchanged => "it is all there already".to_owned(),
+        Landed::Unchanged => "all of it is in the tree already".to_owned(),
         Landed::Conflicted { conflicts } => conflicts_text(conflicts, labels),
         Landed::Unwritten { message } => message.clone(),
         Landed::Unverified(unverified) => unverified_text(unverified, labels),

@@ -13,7 +13,12 @@ use super::side_bytes::sides_of;
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
 use crate::error::Error;
-use crate::render::{Meaning, one_line, other_side_text, reason_text, shell_word, three_way_lines};
+use crate::render::{
+    Meaning, OutputWidth, one_line, other_side_text, reason_text, shell_word, three_way_lines,
+};
+
+/// The indent of what stands below a path.
+const INDENT: &str = "    ";
 
 /// How many digits of an object id are printed.
 const DIGITS: usize = 12;
@@ -59,7 +64,10 @@ pub fn run(
     }
     match context.view.form {
         Form::Json => print_json(out, &listed)?,
-        Form::Text => say(out, &listed.text(context))?,
+        Form::Text => {
+            let text = listed.text(context, out.room());
+            say(out, &text)?;
+        }
     }
     Ok(ExitCode::Success)
 }
@@ -103,8 +111,12 @@ struct KeptEntry<'a> {
 }
 
 impl ConflictsDocument<'_> {
-    fn text(&self, context: &CommandContext) -> String {
+    fn text(&self, context: &CommandContext, room: OutputWidth) -> String {
         let (mut lines, mut shown) = (Vec::new(), 0);
+        let columns = match room {
+            OutputWidth::Columns(columns) => columns.saturating_sub(INDENT.len()),
+            OutputWidth::Pipe => usize::MAX,
+        };
         for ConflictEntry { label, with, conflict, .. } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
             let path = context.view.palette.paint(Meaning::Kept, &path);
@@ -121,9 +133,9 @@ impl ConflictsDocument<'_> {
             let sides = sides.map(|(name, side)| format!("{name} {}", side_text(side.as_ref())));
             lines.push(format!("    {}", sides.join("  ")));
             if shown < MOST_SHOWN {
-                let hunks = hunk_lines(context, conflict);
+                let hunks = hunk_lines(context, conflict, columns);
                 shown += usize::from(!hunks.is_empty());
-                lines.extend(hunks.into_iter().map(|line| format!("    {line}")));
+                lines.extend(hunks.into_iter().map(|line| format!("{INDENT}{line}")));
             }
         }
         for KeptEntry { label, why, .. } in &self.kept {
@@ -257,9 +269,9 @@ fn has_rest(row: &TaskRow, conflicts: usize) -> bool {
 }
 
 /// Returns the lines that both sides of a conflict changed, or why they cannot be shown.
-fn hunk_lines(context: &CommandContext, conflict: &Conflict) -> Vec<String> {
+fn hunk_lines(context: &CommandContext, conflict: &Conflict, columns: usize) -> Vec<String> {
     match context.captured.conflict_hunks(conflict) {
-        Ok(hunks) => three_way_lines(&hunks, context.view.palette),
+        Ok(hunks) => three_way_lines(&hunks, context.view.palette, columns),
         Err(error) => vec![one_line(&format!("its lines are not shown: {}", error_chain(&error)))],
     }
 }

@@ -1,7 +1,7 @@
 //! The context of the commands that read runs and captured work, and how they write results.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use store::Reader;
 use super::run::RunResult;
 use crate::app_context::{AppContext, isolation_places};
 use crate::error::{Error, ErrorKind};
-use crate::render::{CommandHints, View, printable_json};
+use crate::render::{CommandHints, OutputWidth, Terminal, View, printable_json, wrapped};
 use crate::resolve::Defaults;
 
 /// The port to captured work: reads it as a patch, and removes it.
@@ -338,11 +338,38 @@ impl CommandContext {
     }
 }
 
-/// The output of a command.
-pub type Out<'a> = &'a mut (dyn Write + Send);
+/// How to see the lines that are folded where `--verbose` unfolds them.
+pub(super) const ALL: &str = "-v lists all";
 
-/// Writes lines of a result.
+/// Where a command writes its result.
+pub trait Output: Write {
+    /// Returns the maximum length of a line.
+    fn room(&self) -> OutputWidth;
+}
+
+impl Output for io::Stdout {
+    fn room(&self) -> OutputWidth {
+        Terminal::here().stdout_room()
+    }
+}
+
+impl Output for Vec<u8> {
+    fn room(&self) -> OutputWidth {
+        OutputWidth::Pipe
+    }
+}
+
+/// The output of a command.
+pub type Out<'a> = &'a mut (dyn Output + Send);
+
+/// Writes lines of a result. On a terminal, long ones are wrapped.
 pub(super) fn say(out: Out<'_>, text: &str) -> Result<(), Error> {
+    let text = wrapped(text, out.room());
+    write_text(out, &text)
+}
+
+/// Writes lines that were not written by this program, or that a program reads. They are not wrapped.
+pub(super) fn write_text(out: Out<'_>, text: &str) -> Result<(), Error> {
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Error::output(&error))
 }
 
@@ -351,5 +378,5 @@ pub(super) fn print_json(out: Out<'_>, value: &impl Serialize) -> Result<(), Err
     let document = serde_json::to_string_pretty(value).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write the result as JSON").caused_by(&error)
     })?;
-    say(out, &printable_json(document))
+    write_text(out, &printable_json(document))
 }

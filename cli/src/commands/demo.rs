@@ -1,7 +1,7 @@
 //! `regatta demo`: runs eight tasks on a sample repository, checks the result, and explains it.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -133,9 +133,9 @@ fn check(
     if wrong.is_empty() {
         return Ok(());
     }
-    let mut error = Error::new(ErrorKind::Bug, "the demo had another result than expected");
+    let mut error = Error::new(ErrorKind::Bug, "the demo did not have the expected result");
     error.because = wrong;
-    Err(error.hint("regatta demo --keep DIR leaves everything there, to look at it"))
+    Err(error.hint("regatta demo --keep DIR (keeps the repository, logs and ledger in DIR)"))
 }
 
 fn evidence(
@@ -235,7 +235,7 @@ fn explain(sample: &Sample, hints: &CommandHints, out: Out<'_>) -> Result<(), Er
     next.push((own, "a task for a model, in a repository of yours"));
     let own = "regatta run --each 'src/**' --exec 'sed -i s/colour/color/g {{item}}'".to_owned();
     next.push((own, "a task per file, in a repository of yours"));
-    next.push(("regatta run --help".to_owned(), "what else there is"));
+    next.push(("regatta run --help".to_owned(), "all options"));
     for (at, (command, why)) in next.iter().enumerate() {
         let label = if at == 0 { "next" } else { "    " };
         say(out, &format!("{label}  {command}\n        {why}"))?;
@@ -248,7 +248,7 @@ fn remove(sample: Sample) {
     let place = sample.root().to_owned();
     if let Err(error) = sample.close() {
         let note = format!("note: {} cannot be removed: {error}", place.display());
-        let _unread = writeln!(std::io::stderr(), "{}", crate::render::one_line(&note));
+        crate::process::notify(&crate::render::one_line(&note));
     }
 }
 

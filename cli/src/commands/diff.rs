@@ -1,19 +1,18 @@
 //! `regatta diff`: shows captured work as a patch.
 
-use std::io::Write as _;
-
 use engine::ports::IsolationError;
-use protocol::{CaptureRef, Captured, ChangeSummary, ExitCode, TaskName};
+use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{NAMES, label, table_row};
 use super::target::{Target, TargetKind};
-use crate::args::{DiffArgs, Form};
+use crate::args::{DiffArgs, Form, Verbosity};
 use crate::error::Error;
+use crate::process;
 use crate::render::{
-    ChangedFile, Meaning, OutputWidth, TableRows, changed_lines, count, file_lines, one_line,
-    shell_word, write_patch,
+    ChangedFile, Meaning, OutputWidth, TableRows, TaskHeading, changed_lines, count, file_lines,
+    one_line, shell_word, write_patch,
 };
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other, or lists its
@@ -39,54 +38,58 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         return Err(nothing(&target));
     }
     if context.view.form == Form::Json {
-        let work = works.iter().map(|(row, captured, patch)| Work {
-            task: &row.name,
-            capture: &captured.capture,
-            changes: captured.changes,
-            shown: match args.stat {
-                true => Shown::Files(ChangedFile::of_patch(patch)),
-                false => Shown::Patch(String::from_utf8_lossy(patch)),
-            },
+        let work = works.iter().map(|(row, captured, patch)| {
+            let files = ChangedFile::of_patch(patch);
+            Work {
+                task: &row.name,
+                capture: &captured.capture,
+                changes: ChangedFile::sum(&files),
+                shown: match args.stat {
+                    true => Shown::Files(files),
+                    false => Shown::Patch(String::from_utf8_lossy(patch)),
+                },
+            }
         });
         let work: Vec<_> = work.collect();
         print_json(out, &work)?;
         return Ok(ExitCode::Success);
     }
     let is_several = target.kind == TargetKind::Run || target.tasks.len() > 1;
-    let heading = |row, captured: &Captured| {
+    let heading = |row, files: &[ChangedFile]| {
         let outcome = table_row(&target.run, row, NAMES).outcome.word;
-        let (files, lines) =
-            (count(captured.changes.files, "file"), changed_lines(captured.changes));
-        format!("{} · {outcome} · {files} · {lines}", label(row))
+        let sum = ChangedFile::sum(files);
+        let (files, lines) = (count(sum.files, "file"), changed_lines(sum));
+        let line = format!("{} · {outcome} · {files} · {lines}", label(row));
+        TaskHeading { outcome, line }
     };
     if args.stat {
-        let files = works.iter().map(|(row, captured, patch)| {
-            let heading = is_several.then(|| heading(row, captured));
-            (heading, ChangedFile::of_patch(patch))
+        let files = works.iter().map(|(row, _, patch)| {
+            let files = ChangedFile::of_patch(patch);
+            (is_several.then(|| heading(row, &files)), files)
         });
-        let rows = if args.all { TableRows::All } else { TableRows::Folded };
+        let is_whole = args.all || context.view.verbosity == Verbosity::Verbose;
+        let rows = if is_whole { TableRows::All } else { TableRows::Folded };
         for line in file_lines(&files.collect::<Vec<_>>(), rows, context.view.palette) {
             say(out, &line)?;
         }
         return Ok(ExitCode::Success);
     }
-    for (row, captured, patch) in &works {
+    for (row, _, patch) in &works {
         if is_several && context.view.room() != OutputWidth::Pipe {
-            let title = heading(row, captured);
+            let title = heading(row, &ChangedFile::of_patch(patch)).line;
             say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
         }
         write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;
     }
     for (row, captured, _) in &works {
         for line in needs_of(context, (&target, &row.name), &captured.capture) {
-            // The patch is complete even if nobody reads the note.
-            let _unread = writeln!(std::io::stderr(), "note: {line}");
+            process::notify(&format!("note: {line}"));
         }
     }
     Ok(ExitCode::Success)
 }
 
-/// Returns what to do before git can merge a patch, as lines. Nothing is said where the repository
+/// Returns what to do before git can merge a patch, as lines. There are none if the repository
 /// cannot be read, because the patch needs no repository.
 fn needs_of(
     context: &CommandContext,

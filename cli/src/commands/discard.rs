@@ -4,12 +4,12 @@ use protocol::{CaptureRef, ExitCode, LedgerEntry, RunName, TaskName};
 use serde::Serialize;
 use store::TaskRow;
 
-use super::context::{CommandContext, Out, print_json, say};
+use super::context::{ALL, CommandContext, Out, print_json, say};
 use super::kept_work::{has_landed, kept_reason, label};
 use super::target::{Target, TargetKind};
 use crate::args::{DiscardArgs, Execution, Form};
 use crate::error::Error;
-use crate::render::{changed_lines, count};
+use crate::render::{changed_lines, count, folded_lines};
 
 /// Removes the captured work of one task, or of all tasks of a run. Landed work stays.
 ///
@@ -130,15 +130,9 @@ fn print(
     if target.kind == TargetKind::Run && gone.is_empty() && resolutions.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
     }
-    for DiscardedWork { row, .. } in gone {
-        let task = label(row);
-        let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
-        let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
-        let only = if kept_reason(row).is_some() { ", the only copy of it" } else { "" };
-        say(out, &format!("{verb}  {task}  {size}{only}"))?;
-    }
+    work_lines(context, verb, gone).iter().try_for_each(|line| say(out, line))?;
     for Resolution { task, capture } in resolutions {
-        say(out, &format!("{verb}  {task}  what a resolver wrote: {capture}"))?;
+        say(out, &format!("{verb}  {task}  output of a resolver: {capture}"))?;
     }
     // Who names a task wants to know of it.
     for row in target.tasks.iter().filter(|_| target.kind == TargetKind::Task) {
@@ -153,6 +147,22 @@ fn print(
         say(out, "what has landed stays: nothing in the tree changes")?;
     }
     Ok(())
+}
+
+/// Returns a line for each work. Many are folded, unless details are asked for.
+fn work_lines(context: &CommandContext, verb: &str, gone: &[DiscardedWork<'_>]) -> Vec<String> {
+    let line = |DiscardedWork { row, .. }: &DiscardedWork<'_>| {
+        let task = label(row);
+        let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
+        let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
+        let is_only = kept_reason(row).is_some();
+        let only = if is_only { ", the only copy of it" } else { "" };
+        (is_only, format!("{verb}  {task}  {size}{only}"))
+    };
+    folded_lines(gone.iter().map(line).collect(), context.view.most_listed(), |is_only, more| {
+        let only = if *is_only { ", each the only copy" } else { "" };
+        format!("{verb}  and {}{only} ({ALL})", count(more, "more task"))
+    })
 }
 
 /// Returns why there is no work of a task to discard.

@@ -342,7 +342,7 @@ async fn open_to_look(globals: &Globals) -> Result<CommandContext, Error> {
                 note(
                     globals,
                     &format!(
-                        "note: a run shown as running may have been interrupted; nothing is recovered now: {why}"
+                        "note: a run shown as running may be interrupted; recovery is not possible now: {why}"
                     ),
                 );
             }

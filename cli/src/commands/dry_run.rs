@@ -6,12 +6,11 @@ use std::path::Path;
 use engine::ports::CarryRequest;
 use protocol::{RunSpec, WorkspaceKind};
 
-use super::context::print_json;
+use super::context::{Output as _, print_json, say};
 use super::note::note;
 use crate::app_context::{AppContext, isolation_places};
 use crate::args::{Form, Globals};
 use crate::error::Error;
-use crate::process;
 use crate::render::fallback_note;
 use crate::resolve::listing;
 
@@ -36,7 +35,11 @@ pub(super) fn print(
         note(globals, &fallback_note(&notice.from, &notice.to, &notice.why));
     }
     match globals.form() {
-        Form::Text => process::print(&listing(spec)?.text()),
+        Form::Text => {
+            let mut out = io::stdout();
+            let text = listing(spec)?.text(out.room());
+            say(&mut out, text.trim_end())
+        }
         Form::Json => print_json(&mut io::stdout(), &listing(spec)?),
     }
 }

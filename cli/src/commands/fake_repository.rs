@@ -1,6 +1,7 @@
 //! A fake repository that records its calls, for the tests of the commands. The ledger is real.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -14,10 +15,12 @@ use engine::prompt::GitState;
 use protocol::*;
 use store::{Ledger, Reader};
 
-use super::context::CommandContext;
+use super::context::{CommandContext, Output};
 use super::fake_captures::FakeCaptures;
 use crate::args::Globals;
-use crate::render::{ColorEnv, CommandHints, OutputOptions, TermCapability, Terminal, View};
+use crate::render::{
+    ColorEnv, CommandHints, OutputOptions, OutputWidth, Size, TermCapability, Terminal, View,
+};
 
 /// A repository whose landings have the results that a test sets.
 pub(super) struct FakeRepository {
@@ -100,6 +103,32 @@ impl Repository for FakeRepository {
     }
 }
 
+/// A terminal of 80 columns.
+#[derive(Default)]
+pub(super) struct Screen(Vec<u8>);
+
+impl Screen {
+    pub(super) fn text(&self) -> String {
+        String::from_utf8(self.0.clone()).unwrap()
+    }
+}
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for Screen {
+    fn room(&self) -> OutputWidth {
+        OutputWidth::Columns(80)
+    }
+}
+
 struct Noon;
 
 impl Clock for Noon {
@@ -147,14 +176,7 @@ impl Bench {
         let repository = Arc::new(repository);
         let captures = Arc::new(FakeCaptures::default());
         let path = folder.path().join("ledger.db");
-        let around = Terminal {
-            stdout: None,
-            stderr: None,
-            capability: TermCapability::Able,
-            color_env: ColorEnv::Silent,
-        };
-        let mut view = View::of(OutputOptions::from(&Globals::default()), around);
-        view.zone = jiff::tz::TimeZone::UTC;
+        let view = view(None);
         let context = CommandContext {
             root: repository.facts.root.clone(),
             ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
@@ -249,6 +271,15 @@ impl Bench {
         self.context.record(entries).await.unwrap();
         name
     }
+}
+
+/// Returns the view on a terminal of this size, or into a pipe.
+pub(super) fn view(stdout: Option<fn() -> Size>) -> View {
+    let (stderr, capability, color_env) = (None, TermCapability::Able, ColorEnv::Refused);
+    let around = Terminal { stdout, stderr, capability, color_env };
+    let mut view = View::of(OutputOptions::from(&Globals::default()), around);
+    view.zone = jiff::tz::TimeZone::UTC;
+    view
 }
 
 fn agent() -> Agent {

@@ -1,6 +1,6 @@
 //! `regatta gates`: shows the provider accounts that engines use, and what their requests wait for.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::time::Duration;
 
 use config::DataPaths;
@@ -11,7 +11,7 @@ use protocol::{ExitCode, Timestamp};
 use serde::Serialize;
 use store::GateFiles;
 
-use super::context::print_json;
+use super::context::{print_json, say};
 use crate::app_context::SystemClock;
 use crate::args::{Form, Globals, Verbosity};
 use crate::error::{Error, ErrorKind};
@@ -30,7 +30,7 @@ struct Account<'a> {
     /// `null` if there is no limit.
     allowed: Option<usize>,
     waiting: usize,
-    /// `null` if nothing holds it up, or nobody knows for how long.
+    /// `null` if requests do not wait, or the end of the wait is unknown.
     until: Option<Timestamp>,
     why: Option<&'a str>,
 }
@@ -55,11 +55,10 @@ pub fn run(globals: &Globals) -> Result<ExitCode, Error> {
         }
         Form::Text if accounts.is_empty() => {
             if globals.verbosity() != Verbosity::Quiet {
-                let note = "no account was used since the machine was started";
-                let _unread = writeln!(io::stderr(), "{note}"); // only the note is lost
+                process::notify("no account was used since the machine was started");
             }
         }
-        Form::Text => process::print(&table(&reports, &accounts))?,
+        Form::Text => say(&mut io::stdout(), table(&reports, &accounts).trim_end())?,
     }
     Ok(ExitCode::Success)
 }

@@ -37,7 +37,7 @@ fn exit_codes() -> String {
         // Writing to a string cannot fail.
         let _written = writeln!(table, "{:>4}  {}", u8::from(code), code.meaning());
     }
-    table.push_str("\nThe first that holds, in the order 130/143, 70, 6, 5, 3, 4, 0.\n");
+    table.push_str("\nIf several apply, the first in this order: 130 or 143, 70, 6, 5, 3, 4, 0.\n");
     table
 }
 
@@ -94,6 +94,7 @@ mod tests {
             let line = format!("{:>4}  {}\n", u8::from(code), code.meaning());
             assert!(table.contains(&line), "{line} is missing in {table}");
         }
+        assert!(table.lines().all(|line| width(line) <= 80), "{table}");
         assert_eq!(table.lines().count(), ExitCode::ALL.len() + 3);
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn table_row(run: &RunRow, row: &TaskRow, labels: Labels<'_>) -> Tabl
     };
     if awaits_landing(run, row) && found.meaning == Meaning::Kept {
         found = OutcomeLine::plain("done", Meaning::Neutral);
-        found.add_note("its run goes on");
+        found.add_note("its run is still running");
     }
     if row.discarded.is_some() {
         let more = if found.note.is_empty() { "" } else { "; " };

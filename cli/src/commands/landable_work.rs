@@ -121,7 +121,7 @@ impl<'a> LandableWork<'a> {
         self.gone.iter().map(|row| &row.name).collect()
     }
 
-    /// Returns what is to be told about work that is not to land now: each as lines.
+    /// Returns the notes about work that does not land now, each as lines.
     pub(super) fn notes(&self, context: &CommandContext, target: &Target) -> Vec<Vec<String>> {
         let uncompared = self.uncompared.as_ref().map(|error| {
             let why = [&[error.what.clone()][..], &error.because].concat().join(": ");
@@ -146,7 +146,7 @@ impl<'a> LandableWork<'a> {
                 let names: Vec<_> = several.iter().map(|row| row.name.to_string()).collect();
                 let (tasks, names) = (count(several.len(), "task"), names.join(", "));
                 let names = cut(&names, LONGEST_NAMES);
-                let gone = "is not in the repository any more, or not all of it";
+                let gone = "is missing from the repository, at least in part";
                 let line =
                     format!("the work of {tasks} of run {run} has landed, and {gone}: {names}");
                 (line, "them", run.to_string())
@@ -208,6 +208,6 @@ impl Superseded {
             }
         };
         let command = context.hints.command(&format!("apply {run}/{first}"));
-        Some(vec![line, format!("land the first try nevertheless: {command}")])
+        Some(vec![line, format!("land the first try anyway: {command}")])
     }
 }

@@ -110,9 +110,11 @@ impl ThrownAway {
                     named.push(format!("{more} more"));
                 }
                 let paths = named.join(", ");
-                format!("is not in the working tree any more, or not all of it: {paths}")
+                format!("is missing from the working tree, at least in part: {paths}")
             }
-            Self::Branch(branch) => format!("is gone: there is no branch {}", one_line(branch)),
+            Self::Branch(branch) => {
+                format!("is missing: branch {} does not exist", one_line(branch))
+            }
             Self::TakenBack => "was taken back".to_owned(),
         }
     }

@@ -1,9 +1,8 @@
 //! Prints the notifications of a landing that no run shows.
 
-use std::io::Write as _;
-
 use engine::ports::{HeadMove, LandingNotice, Notice};
 
+use crate::process;
 use crate::render::{one_line, rescue_line};
 
 /// Prints a notification to standard error.
@@ -18,7 +17,7 @@ pub(super) fn print_notice(notice: LandingNotice) {
         }
         LandingNotice::Rescued(rescue) => rescue_line(&rescue),
         LandingNotice::OpenFilesUnknown { path, why } => one_line(&format!(
-            "programs that write to files cannot be noticed: replaced files are compared twice \
+            "open files cannot be detected, so replaced files are compared twice \
              (cannot get a lease on {path}: {why})"
         )),
         LandingNotice::NoExchange { path } => one_line(&format!(
@@ -26,6 +25,5 @@ pub(super) fn print_notice(notice: LandingNotice) {
              missing for a moment (the file system of {path} cannot exchange two files)"
         )),
     };
-    // The landing continues even if standard error cannot be written.
-    let _unread = writeln!(std::io::stderr(), "{line}");
+    process::notify(&line);
 }

@@ -163,7 +163,7 @@ fn read_key(provider: &str) -> Result<String, Error> {
     let mut bytes = Vec::new();
     io::stdin().take(LONGEST).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     // The text of this error would quote the input.
-    utf8_text(bytes).map_err(|_not_text| Error::usage("this is not an API key: it is not text"))
+    utf8_text(bytes).map_err(|_not_text| Error::usage("an API key is text, and this is not"))
 }
 
 fn store_error(error: KeyStoreError) -> Error {

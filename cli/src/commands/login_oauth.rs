@@ -1,7 +1,7 @@
 //! `regatta login` by OAuth: shows the page, opens it on a desktop, and waits for the browser, for an
 //! address that the user pastes, or for the code to be typed on another device.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -173,6 +173,5 @@ fn lines_of_input() -> Receiver<String> {
 }
 
 fn say(text: &str) {
-    // Whoever has closed it does not want to know.
-    let _told = writeln!(io::stderr(), "{text}");
+    crate::process::notify(text);
 }

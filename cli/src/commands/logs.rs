@@ -13,7 +13,7 @@ use protocol::{
 use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_damaged_session, used_in};
 
-use super::context::{CommandContext, Out, print_json, say};
+use super::context::{CommandContext, Out, print_json, say, write_text};
 use super::kept_work::{NAMES, label, table_row};
 use super::runs::why_it_failed;
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
@@ -21,9 +21,10 @@ use super::target::Target;
 use super::verify_logs::{VerifyLog, show_verification, verify_log};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
+use crate::process;
 use crate::render::{
-    Meaning, View, duration, missing_command_lines, one_line, retry_time_note, shell_word,
-    transcript, usage_details, visible_line,
+    CommandFinder, Meaning, View, duration, one_line, retry_time_note, shell_word, transcript,
+    usage_details, visible_line,
 };
 
 mod follow;
@@ -76,10 +77,6 @@ fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCo
         }
         show(context, run, row, out)?;
         show_verification(context, row, out)?;
-    }
-    let reasons = target.tasks.iter().filter_map(why_it_failed);
-    for line in missing_command_lines(reasons, &run.spec.needs.carry, &context.hints) {
-        say(out, &line)?;
     }
     Ok(ExitCode::Success)
 }
@@ -151,8 +148,7 @@ fn session_entries(path: &Path) -> Result<Option<Vec<SessionLine>>, Error> {
 /// Reports the damaged lines of a log but for the first `known`. Returns how many there are.
 fn warn_of_damage(path: &Path, damage: &[LogDamage], known: usize) -> usize {
     for line in damage.iter().skip(known).map(|damage| damage_text(path, damage)) {
-        // The log is printed even if nobody reads what is missing in it.
-        let _unread = writeln!(io::stderr(), "warning: {line}");
+        process::notify(&format!("warning: {line}"));
     }
     damage.len()
 }
@@ -182,7 +178,7 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
                 let entries: Vec<_> =
                     lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
                 let told = transcript(&entries, &context.view);
-                say(out, &told.join("\n"))?;
+                write_text(out, &told.join("\n"))?;
                 say(out, "")?;
                 outcome((context, run), row, used_in(&lines), out)
             }
@@ -192,7 +188,7 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
             }
         },
         Work::Command(command) => {
-            say(out, &given_to(command).join("\n"))?;
+            write_text(out, &given_to(command).join("\n"))?;
             output(row, &path, out)?;
             outcome((context, run), row, None, out)
         }
@@ -346,7 +342,8 @@ fn outcome(
             say(out, &format!("  {again}"))?;
         }
     }
-    Ok(())
+    let finder = CommandFinder::of(&context.hints, &run.spec.needs.carry);
+    finder.lines(why_it_failed(row)).iter().try_for_each(|line| say(out, line))
 }
 
 /// Returns `None` if the file does not exist.

@@ -2,6 +2,8 @@
 
 pub mod apply;
 mod apply_output;
+#[cfg(test)]
+mod columns_tests;
 pub mod conflicts;
 pub mod context;
 pub mod demo;

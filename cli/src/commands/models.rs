@@ -1,7 +1,7 @@
 //! `regatta models`: lists the models that can be used, and why the others cannot.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 
 use config::DataPaths;
 use globset::GlobBuilder;
@@ -9,13 +9,13 @@ use protocol::ExitCode;
 use providers::{ModelFacts, Price, known_providers};
 use serde::Serialize;
 
-use super::context::print_json;
+use super::context::{Output as _, print_json, say};
 use super::models_refresh;
 use crate::args::{Form, Globals, ListedModels, ModelsArgs, ModelsCommand, Verbosity};
 use crate::error::Error;
 use crate::model::{KeyPlace, ListedModel, LocalSources, ModelDirectory, UserModels};
 use crate::process;
-use crate::render::{one_line, width};
+use crate::render::{OutputWidth, one_line, width};
 
 /// Lists models, or refreshes the facts about them.
 ///
@@ -37,11 +37,13 @@ pub async fn run(args: &ModelsArgs, globals: &Globals) -> Result<ExitCode, Error
     match globals.form() {
         Form::Json => print_json(&mut io::stdout(), &document(&user, &listed))?,
         Form::Text => {
-            process::print(&table(&listed))?;
+            let text = table(&listed, io::stdout().room());
+            if !text.is_empty() {
+                say(&mut io::stdout(), text.trim_end())?;
+            }
             if globals.verbosity() != Verbosity::Quiet {
                 for line in closing(&user, &listed, args, &hidden) {
-                    // Only the note is lost.
-                    let _unread = writeln!(io::stderr(), "{}", one_line(&line));
+                    process::notify(&one_line(&line));
                 }
             }
         }
@@ -63,8 +65,12 @@ fn matcher(pattern: Option<&str>) -> impl Fn(&str) -> bool {
     }
 }
 
-/// Returns the table. Prices are in US dollars per million tokens; what is not known is `?`.
-fn table(models: &[&ListedModel]) -> String {
+/// The width of all columns of the table but the first and the last.
+const NUMBERS: usize = 2 + 7 + 2 + 6 + 2 + 5 + 2 + 5 + 2 + 6 + 2 + 6;
+
+/// Returns the table. Prices are in US dollars per million tokens; what is not known is `?`. A name that is
+/// too long for its column, and the reason why a model cannot be used, have lines of their own.
+fn table(models: &[&ListedModel], room: OutputWidth) -> String {
     if models.is_empty() {
         return String::new();
     }
@@ -99,10 +105,22 @@ fn table(models: &[&ListedModel]) -> String {
         }
     }
     let mut text = String::new();
-    for row in rows {
+    if let OutputWidth::Columns(columns) = room {
+        widths[0] = widths[0].min(columns.saturating_sub(NUMBERS)).max("model".len());
+    }
+    for mut row in rows {
         let mut line = String::new();
+        if width(&row[0]) > widths[0] {
+            text += &std::mem::take(&mut row[0]);
+            text.push('\n');
+        }
+        let all = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
+        let below = match room {
+            OutputWidth::Columns(columns) if all > columns => std::mem::take(&mut row[7]),
+            OutputWidth::Columns(_) | OutputWidth::Pipe => String::new(),
+        };
         for (at, (cell, widest)) in row.iter().zip(widths).enumerate() {
-            let space = " ".repeat(widest - width(cell));
+            let space = " ".repeat(widest.saturating_sub(width(cell)));
             line += &match at {
                 0 | 7 => format!("{cell}{space}  "),
                 _ => format!("{space}{cell}  "),
@@ -110,6 +128,9 @@ fn table(models: &[&ListedModel]) -> String {
         }
         text += line.trim_end();
         text.push('\n');
+        if !below.is_empty() {
+            text += &format!("  {below}\n");
+        }
     }
     text
 }
@@ -143,7 +164,7 @@ fn closing(
     }
     if args.listed() == ListedModels::All {
         if listed.is_empty() {
-            lines.push("no model has such a name".to_owned());
+            lines.push("no model matches this name".to_owned());
         }
         return lines;
     }
@@ -154,7 +175,7 @@ fn closing(
     }
     let count: usize = reasons.values().sum();
     if listed.is_empty() && count == 0 {
-        lines.push("no model has such a name".to_owned());
+        lines.push("no model matches this name".to_owned());
     }
     if count > 0 {
         lines.push(format!("{count} more cannot be used (--all lists them):"));
@@ -253,14 +274,20 @@ mod tests {
             obstacle: None,
             ..known.clone()
         };
-        let text = table(&[&known, &unknown]);
+        let text = table(&[&known, &unknown], OutputWidth::Pipe);
         let lines: Vec<_> = text
             .lines()
             .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
             .collect();
         assert_eq!(lines[1], "acme/big 1.05M 64k 0.15 3 ? yes no key");
         assert!(lines[2].ends_with("? ? ? ? ? ?") && !text.contains('\u{1b}'), "{text}");
-        assert_eq!(table(&[]), "");
+        assert_eq!(table(&[], OutputWidth::Pipe), "");
+        let long = ListedModel { id: "long-name-".repeat(6), ..known.clone() };
+        let text = table(&[&long, &unknown], OutputWidth::Columns(80));
+        assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        assert!(text.contains("\n  no key\n"), "{text}");
+        let (first, second) = (text.lines().nth(2).unwrap(), text.lines().nth(4).unwrap());
+        assert_eq!(first.find("1.05M").map(|at| at + 5), second.find('?').map(|at| at + 1));
     }
 
     #[test]

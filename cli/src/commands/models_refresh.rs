@@ -37,8 +37,7 @@ pub(super) async fn run(
         true => {
             let fetched = fetch_document(from).await;
             let fetched = fetched.map_err(|why| {
-                refused(why)
-                    .hint("regatta models refresh --from FILE, for a file fetched otherwise")
+                refused(why).hint("regatta models refresh --from FILE (a downloaded file)")
             })?;
             (fetched, today())
         }
@@ -70,8 +69,8 @@ pub(super) async fn run(
         Form::Text => {
             let out = match left_out {
                 0 => String::new(),
-                1 => "; 1 entry is not what a model can be, and was left out".to_owned(),
-                _ => format!("; {left_out} entries are not what a model can be, and were left out"),
+                1 => "; 1 invalid entry was skipped".to_owned(),
+                _ => format!("; {left_out} invalid entries were skipped"),
             };
             let line = format!(
                 "{} of {}, in {}{out}",

@@ -53,7 +53,7 @@ pub(super) fn tool(timeout: Duration) -> Result<SideProgram, Error> {
     })
 }
 
-/// What a resolver is told about a conflict.
+/// The description of a conflict that a resolver gets.
 #[derive(Serialize)]
 struct About<'a> {
     run: String,

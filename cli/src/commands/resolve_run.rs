@@ -1,7 +1,5 @@
 //! `regatta run --resolve`: lets a command or an agent settle the conflicts of a run that has ended.
 
-use std::io::Write as _;
-
 use engine::ports::Repository;
 use protocol::{
     Event, EventKind, EventScope, ExitCode, Landed, MergeMode, RunName, RunSpec, TaskLanding,
@@ -10,12 +8,13 @@ use protocol::{
 use store::TaskRow;
 
 use super::apply;
-use super::context::{CommandContext, Out, say};
+use super::context::{CommandContext, Out, write_text};
 use super::kept_work::kept_reason;
 use super::programs::refuse_missing;
 use super::target::Target;
 use crate::args::{ApplyArgs, Form, Resolver, ResolverKind, SettleArgs, TargetArgs};
 use crate::error::{Error, ErrorKind};
+use crate::process;
 use crate::render::printable_json;
 
 /// Checks that the conflicts of a run can be resolved.
@@ -30,7 +29,8 @@ pub(super) fn check(resolver: &Resolver, spec: &RunSpec) -> Result<(), Error> {
         MergeMode::Patch | MergeMode::Branch | MergeMode::Stack => Ok(()),
         MergeMode::None => Err(Error::usage("`--resolve` needs a run that lands")
             .because("`--merge none` keeps everything, and nothing conflicts")
-            .hint("--merge patch, branch or stack, or --onto BRANCH")),
+            .hint("--merge patch")
+            .hint("--onto BRANCH")),
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn resolve(
             }
             // The work of other tasks can be resolved nevertheless.
             Err(error) => {
-                let _unread = writeln!(std::io::stderr(), "{error}");
+                process::notify(&error.to_string());
                 if is_json && let Some(kind) = failed(context, run, &task)? {
                     events += 1;
                     say_event(context, (run, kind), events, out)?;
@@ -139,7 +139,7 @@ fn say_event(
     let line = serde_json::to_string(&event).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write an event as JSON").caused_by(&error)
     })?;
-    say(out, &printable_json(line))
+    write_text(out, &printable_json(line))
 }
 
 fn tasks(context: &CommandContext, run: &RunName) -> Result<Vec<TaskRow>, Error> {

@@ -226,7 +226,7 @@ impl ResolverAgent {
         if !found.is_empty() {
             let others = crate::render::count(found.len(), "other file");
             let diff = context.hints.command(&format!("diff {name}"));
-            // The work is kept even if nobody reads where.
+            // The work is kept even if the note cannot be written.
             let _unread = std::io::Write::write_fmt(
                 &mut std::io::stderr(),
                 format_args!("note: the resolver changed {others}, left where it is: {diff}\n"),
@@ -260,7 +260,7 @@ fn resolver_needs(record: &RunRecord, task: &TaskName) -> WorkspaceNeeds {
 
 /// Why a file is not settled that the agent's capture does not have.
 const UNCHANGED: &str =
-    "it left the file as it was, or as it stands in the tree, which --ours does";
+    "it left the file as it was, or wrote the version of the tree, as --ours does";
 
 fn machine(error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Machine, "cannot write the sides of a conflict").caused_by(error)

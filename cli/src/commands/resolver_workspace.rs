@@ -12,7 +12,7 @@ use super::side_bytes::{SideBytes, no_sides};
 use crate::error::Error;
 use crate::render::{one_line, shell_word};
 
-/// How much of the prompt of each task concerned the agent is told, in characters.
+/// How much of the prompt of each task concerned is in the prompt of the agent, in characters.
 const LONGEST_PROMPT: usize = 20_000;
 
 /// A conflict and its sides, and the name of the folder in the workspace in which these are.

@@ -235,7 +235,7 @@ fn no_answers(tasks: &Tasks<'_>, run: &RunRow) -> Error {
     };
     let error = Error::usage(what);
     match run.state {
-        RunState::Running | RunState::Landing => error.because("it is still going on"),
+        RunState::Running | RunState::Landing => error.because("the run is still running"),
         RunState::Finished | RunState::Interrupted => error,
     }
     .hint(tasks.context.hints.command(&format!("runs show {}", run.name)))

@@ -40,7 +40,7 @@ pub fn spec(
     let folder = context.root.join(&record.spec.subfolder);
     if !folder.is_dir() {
         return Err(Error::usage(format!("cannot retry run {name}"))
-            .because(format!("its tasks worked in {}, which is not there", folder.display())));
+            .because(format!("its tasks worked in {}, which does not exist", folder.display())));
     }
     let done = Predecessors::of(context, &record, &chosen)?.find()?;
     let tasks: Vec<TaskSpec> = chosen.iter().map(|row| row.spec.clone()).collect();

@@ -224,7 +224,7 @@ async fn follow(
             biased;
             event = run.events.recv(), if gathering.is_none() => {
                 let Some(event) = event else {
-                    let what = "its events ended before it did";
+                    let what = "its events ended before the end";
                     return FollowEnd::Failed(Failure::new(FailureClass::Crashed, what));
                 };
                 for event in iter::once(event).chain(iter::from_fn(|| run.events.take())) {

@@ -25,7 +25,7 @@ pub(super) async fn add_known_models(
     app.user_models.notes().iter().for_each(|it| note(globals, &format!("warning: {it}")));
 }
 
-/// Chooses a model where nobody names one. Returns it, and why it was chosen.
+/// Chooses a model for a command that names none. Returns it, and why it was chosen.
 pub(super) async fn choose_default(
     app: &AppContext,
     roles: &mut Roles,

@@ -11,14 +11,19 @@ use super::timing;
 use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::error::Error;
 use crate::render::{
-    FailedWork, LandedTasks, Palette, Table, TableRows, branch_of, closing_lines, count, cut,
-    date_time, duration, elapsed, failure_reason, left_out_lines, missing_command_lines, one_line,
-    outcome_counts, resolver_lines, retry_line, unresolved_lines, unverified, unverified_lines,
-    usage_details, usage_text, width, write_table,
+    CommandFinder, FailedWork, Labels, LandedTasks, OutputWidth, Palette, Table, TableRow,
+    TableRows, branch_of, closing_lines, count, cut, date_time, duration, elapsed, failure_reason,
+    left_out_lines, one_line, outcome_counts, resolver_lines, retry_line, unresolved_lines,
+    unverified, unverified_lines, usage_details, usage_text, width, write_table,
 };
 
 /// How many runs are listed without `--limit`.
 const LISTED: usize = 20;
+
+/// The widths of the column of labels, and how many columns the others get before it becomes wider.
+const NARROWEST: usize = 5;
+const WIDEST: usize = 24;
+const LEFT: usize = 68;
 
 /// How many lines of details are shown below the table.
 const DETAILS: usize = 100;
@@ -75,8 +80,12 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
     }
     let name = runs.iter().map(|run| run.name.as_str().len()).max().unwrap_or(0).max(4);
     let label = |run: &RunRow| one_line(run.label.as_deref().unwrap_or("-"));
+    let most = match out.room() {
+        OutputWidth::Columns(columns) => columns.saturating_sub(LEFT).clamp(NARROWEST, WIDEST),
+        OutputWidth::Pipe => WIDEST,
+    };
     let label_room =
-        runs.iter().map(|run| label(run).chars().count()).max().unwrap_or(0).clamp(5, 24);
+        runs.iter().map(|run| width(&label(run))).max().unwrap_or(0).clamp(NARROWEST, most);
     let mut lines =
         vec![format!("{:name$}  {:label_room$}  {:16}  tasks  result", "run", "label", "when")];
     for run in &runs {
@@ -122,10 +131,11 @@ fn show(
     }
     let Target { run, tasks, kind } = &located.load(context)?;
     let labels = labels_of(tasks);
+    let finder = CommandFinder::of(&context.hints, &run.spec.needs.carry);
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));
     let table = Table {
-        rows: tasks.iter().map(|row| table_row(run, row, &labels)).collect(),
+        rows: tasks.iter().map(|row| row_with_hint((run, row), &labels, &finder)).collect(),
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
         room: context.view.room(),
         palette: context.view.palette,
@@ -167,11 +177,10 @@ fn show(
         branch: tasks.iter().find_map(|row| branch_of(row.landing.as_ref())),
         onto: run.spec.stack.as_ref().and_then(StackBranch::of_user),
     };
-    let failed_work: Vec<_> = tasks.iter().filter_map(failed_work).collect();
+    let failed_work: Vec<_> = tasks.iter().filter_map(|row| failed_work(row, &finder)).collect();
     let mut lines =
         closing_lines(&run.name, run.spec.merge, &landed, &kept, &failed_work, &context.hints);
-    let reasons = tasks.iter().filter_map(why_it_failed);
-    lines.extend(missing_command_lines(reasons, &run.spec.needs.carry, &context.hints));
+    lines.extend(finder.lines(tasks.iter().filter_map(why_it_failed)));
     if matches!(run.state, RunState::Finished | RunState::Interrupted) {
         let cancelled = run.tasks.cancelled + run.tasks.interrupted;
         lines.extend(retry_line(&run.name, run.tasks.failed, cancelled, &context.hints));
@@ -216,9 +225,22 @@ pub(super) fn why_it_failed(row: &TaskRow) -> Option<&str> {
 }
 
 /// Returns a task whose model or command failed.
-fn failed_work(row: &TaskRow) -> Option<FailedWork> {
+fn failed_work(row: &TaskRow, finder: &CommandFinder<'_>) -> Option<FailedWork> {
     let report = row.report.as_ref()?;
-    FailedWork::of(&row.name, &report.outcome, report.usage)
+    let failed = FailedWork::of(&row.name, &report.outcome, report.usage)?;
+    Some(failed.with_hint(why_it_failed(row).and_then(|why| finder.hint(why))))
+}
+
+/// Returns the line of a task in the table, with what helps if a command was not found.
+fn row_with_hint(
+    (run, row): (&RunRow, &TaskRow),
+    labels: Labels<'_>,
+    finder: &CommandFinder<'_>,
+) -> TableRow {
+    let mut line = table_row(run, row, labels);
+    let hint = why_it_failed(row).and_then(|why| finder.hint(why));
+    line.outcome = line.outcome.with_hint(hint);
+    line
 }
 
 /// Returns the capture of a task, if it is still there.

@@ -1,6 +1,5 @@
 //! `regatta apply` with choices: settles the conflicts of one task and lands its work.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use engine::ports::{
@@ -24,6 +23,7 @@ use crate::args::{
     ApplyArgs, Execution, LandClean, Resolver, ResolverKind, SettleArgs, SettleOption, Staging,
 };
 use crate::error::Error;
+use crate::process;
 use crate::render::{count, one_line, reason_text};
 
 /// Settles the conflicts of the task that `args` name, and lands its work.
@@ -275,8 +275,7 @@ fn keep_resolved(
     let work = (&target.run.name, &target.tasks[0].name);
     let capture = context.captured.keep_resolution(work, &written)?;
     let files = count(written.len(), "file");
-    // The capture is there even if nobody reads where.
-    let _unread = writeln!(std::io::stderr(), "resolved {files}, captured as {capture}");
+    process::notify(&format!("resolved {files}, captured as {capture}"));
     Ok(Some(capture))
 }
 

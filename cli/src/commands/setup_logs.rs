@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use store::{RunRow, TaskRow};
 
-use super::context::{CommandContext, Out, say};
+use super::context::{CommandContext, Out, say, write_text};
 use super::logs::{if_exists, output};
 use crate::error::Error;
 use crate::render::{Meaning, duration, one_line};
@@ -52,7 +52,7 @@ pub(super) fn show_setup(
     let heading = format!("set-up{took}");
     say(out, &context.view.palette.paint(Meaning::Heading, &heading))?;
     for (command, path) in started {
-        say(out, &format!("$ {}", one_line(&command)))?;
+        write_text(out, &format!("$ {}", one_line(&command)))?;
         output(row, &path, out)?;
     }
     say(out, "")

@@ -113,8 +113,8 @@ impl Target {
             RunState::Running | RunState::Landing => {
                 let what = format!("cannot {what} the work of run {}", self.run.name);
                 Err(Error::new(ErrorKind::Usage, what)
-                    .because("it is still going on")
-                    .hint("the same again when it has ended"))
+                    .because("the run is still running")
+                    .hint("try again when the run has ended"))
             }
         }
     }
@@ -160,7 +160,7 @@ impl Located {
             let what = format!("run {} is of another repository", found.run.name);
             if !found.run.repo.is_dir() {
                 return Err(Error::usage(what)
-                    .because(format!("it worked on {place}, which is not there any more")));
+                    .because(format!("it worked on {place}, which does not exist any more")));
             }
             let place_word = shell_word(&place);
             return Err(Error::usage(what)
@@ -209,7 +209,7 @@ fn another_task(context: &CommandContext, run: &RunRow, given: &str) -> Result<T
             "`{given}` is of run {}, and not of run {}",
             of.name, run.name
         ))
-        .because("several tasks have to be of one run")),
+        .because("all tasks must be of one run")),
         Ok(_) | Err(_) => Err(not_found(unknown, context, run.name.as_str())),
     }
 }

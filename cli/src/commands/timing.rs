@@ -66,7 +66,7 @@ pub(super) fn show(
     let ended = tasks.iter().filter(|row| row.report.is_some()).count();
     if !over {
         let all = count(tasks.len(), "task");
-        say(out, &format!("run {} is still going on; {ended} of {all} ended so far\n", run.name))?;
+        say(out, &format!("run {} is still running; {ended} of {all} ended so far\n", run.name))?;
     }
     if timings.is_empty() {
         let why = match (over, ended) {

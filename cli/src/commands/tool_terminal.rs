@@ -51,7 +51,7 @@ pub(super) async fn run(
     let machine = |error: io::Error| {
         Error::new(ErrorKind::Machine, "cannot run the merge tool").caused_by(&error)
     };
-    // What the keyboard sends is for the tool. As long as somebody listens, it does not end us.
+    // What the keyboard sends is for the tool. While a handler is installed, it does not end this process.
     let mut ignored = Vec::new();
     for kind in [SignalKind::interrupt(), SignalKind::quit()] {
         ignored.push(signal(kind).map_err(machine)?);

@@ -12,7 +12,7 @@ use super::context::{CommandContext, Out, say};
 use super::kept_work::{has_landed, is_taken_back};
 use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
-use super::undo_output::{Done, NAMED, print};
+use super::undo_output::{Done, print};
 use super::undo_tasks::{task_lines, task_results};
 use crate::app_context::UniqueIds;
 use crate::args::{Execution, UndoArgs};
@@ -34,18 +34,18 @@ pub async fn run(
     if args.target.is_none() {
         let error = Error::usage("`regatta undo` needs a run or a task to take back");
         return Err(error
-            .hint(format!("{}, for the latest run", context.hints.command("undo @")))
-            .hint(format!("{}, for all of them", context.hints.command("runs"))));
+            .hint(format!("{} (the latest run)", context.hints.command("undo @")))
+            .hint(format!("{} (lists all)", context.hints.command("runs"))));
     }
     let target = Target::find_several(context, args.target.as_ref(), &args.tasks)?;
     target.check_has_ended("take back")?;
     let landed = target.tasks.iter().filter(|row| has_landed(row)).cloned().collect();
     let landed = Target { run: target.run.clone(), tasks: landed, kind: target.kind };
     landed.check_not_collected(context, "landed work")?;
-    let Some(request) = request(context, repository, &target, out).await? else {
+    let most = if args.all { usize::MAX } else { context.view.most_listed() };
+    let Some(request) = request(context, repository, &target, (most, out)).await? else {
         return Ok(ExitCode::Success);
     };
-    let most = if args.all { usize::MAX } else { NAMED };
     if args.execution() == Execution::DryRun {
         let report = repository.dry_run_undo(request).await?;
         print(context, &target, &report, (Done::DryRun, most), out)?;
@@ -55,7 +55,7 @@ pub async fn run(
     let _lock = repository.lock_run(&target.run.name)?;
     // The previous holder of the lock may have taken the work back.
     let target = target.reload(context)?;
-    let Some(request) = self::request(context, repository, &target, out).await? else {
+    let Some(request) = self::request(context, repository, &target, (most, out)).await? else {
         return Ok(ExitCode::Success);
     };
     let (report, code) = take_back(context, repository, &target, request).await?;
@@ -92,7 +92,7 @@ async fn take_back(
         Err(IsolationError::Withdrawn) => Err(Error::usage("stopped before anything had changed")
             .hint(context.hints.command(&format!("undo {}", target.arguments())))
             .exit(stop.code().unwrap_or(ExitCode::Interrupted))),
-        // All of it is left, for want of room.
+        // Nothing was taken back, because the disk is full.
         Err(error @ IsolationError::Resources { .. }) => {
             Err(Error::from(error).exit(ExitCode::Kept))
         }
@@ -105,7 +105,7 @@ async fn request(
     context: &CommandContext,
     repository: &dyn Repository,
     target: &Target,
-    out: Out<'_>,
+    (most, out): (usize, Out<'_>),
 ) -> Result<Option<UndoRequest>, Error> {
     let is_back = |row: &TaskRow| is_taken_back(row) && !has_left(row);
     let tasks: Vec<UndoTask> =
@@ -134,14 +134,15 @@ async fn request(
         let again = context.hints.command(&format!("apply {name} --again"));
         match context.view.form {
             crate::args::Form::Json => {
-                print(context, target, &UndoReport::default(), (Done::Already, NAMED), out)?;
+                print(context, target, &UndoReport::default(), (Done::Already, most), out)?;
             }
             crate::args::Form::Text => {
-                let each = task_lines(context, &task_results(target, &UndoReport::default()));
+                let results = task_results(target, &UndoReport::default());
+                let each = task_lines(context, &results, most);
                 each.iter().try_for_each(|line| say(out, line))?;
                 let nothing = format!("{name} was taken back already");
                 let what = if each.is_empty() { nothing } else { "nothing has changed".to_owned() };
-                say(out, &format!("{what}; to land it again: {again}"))?;
+                say(out, &format!("{what}; land it again with: {again}"))?;
             }
         }
         return Ok(None);

@@ -9,10 +9,7 @@ use super::target::Target;
 use super::undo_tasks::{TaskResult, task_lines, task_results};
 use crate::args::Form;
 use crate::error::Error;
-use crate::render::{Meaning, count, one_line, reason_text};
-
-/// How many paths are named for each result, unless all are asked for.
-pub(super) const NAMED: usize = 20;
+use crate::render::{Meaning, count, left_file, one_line, reason_text};
 
 /// Whether something was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -80,7 +77,7 @@ pub(super) fn print(
     }
     let back = context.view.palette.paint(Meaning::Good, "taken back");
     let left = context.view.palette.paint(Meaning::Kept, "left      ");
-    let mut lines = task_lines(context, &results);
+    let mut lines = task_lines(context, &results, most);
     let would = if done == Done::DryRun { ", if it were done now" } else { "" };
     if !report.paths.is_empty() {
         let files = count(report.paths.len(), "file");
@@ -107,8 +104,7 @@ pub(super) fn print(
         });
     }
     for conflict in report.left.iter().take(most) {
-        let path = one_line(&conflict.path.to_string());
-        lines.push(format!("{left}  {path}: {}", reason(conflict)));
+        lines.push(format!("{left}  {}: {}", left_file(conflict), reason(conflict)));
     }
     if report.left.len() > most {
         lines.push(format!("{left}  and {} more", report.left.len() - most));
@@ -162,6 +158,9 @@ fn reason(conflict: &Conflict) -> String {
             }
             protocol::ConflictReason::ChangedAndRemoved => "it was changed since".to_owned(),
             protocol::ConflictReason::Kind => "its type was changed since".to_owned(),
+            protocol::ConflictReason::BothAdded if conflict.renamed.is_some() => {
+                format!("{} is another file now", conflict.path)
+            }
             protocol::ConflictReason::BothAdded => "there is another file now".to_owned(),
             other => reason_text(other).to_owned(),
         },

@@ -8,7 +8,7 @@ use store::TaskRow;
 use super::context::CommandContext;
 use super::kept_work::{has_landed, is_taken_back, label};
 use super::target::{Target, TargetKind};
-use crate::render::Meaning;
+use crate::render::{Meaning, count, folded_lines};
 
 /// What became of one of several tasks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,7 +19,7 @@ pub(super) struct TaskResult<'a> {
     row: &'a TaskRow,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum TaskEnd {
     TakenBack,
@@ -50,8 +50,12 @@ pub(super) fn task_results<'a>(target: &'a Target, report: &UndoReport) -> Vec<T
     target.tasks.iter().map(result).collect()
 }
 
-/// Returns a line for each of these tasks.
-pub(super) fn task_lines(context: &CommandContext, results: &[TaskResult<'_>]) -> Vec<String> {
+/// Returns a line for each of these tasks, at most `most` for each result.
+pub(super) fn task_lines(
+    context: &CommandContext,
+    results: &[TaskResult<'_>],
+    most: usize,
+) -> Vec<String> {
     let line = |TaskResult { result, row, .. }: &TaskResult<'_>| {
         let (word, meaning, why) = match result {
             TaskEnd::TakenBack => ("taken back", Meaning::Good, ""),
@@ -62,9 +66,12 @@ pub(super) fn task_lines(context: &CommandContext, results: &[TaskResult<'_>]) -
             }
             TaskEnd::NotLanded => ("unchanged ", Meaning::Neutral, ": nothing of it has landed"),
         };
-        format!("{}  {}{why}", context.view.palette.paint(meaning, word), label(row))
+        let word = context.view.palette.paint(meaning, word);
+        ((*result, word.clone(), why), format!("{word}  {}{why}", label(row)))
     };
-    results.iter().map(line).collect()
+    folded_lines(results.iter().map(line).collect(), most, |(_, word, why), more| {
+        format!("{word}  and {}{why} (--all lists them)", count(more, "more task"))
+    })
 }
 
 #[cfg(test)]
@@ -94,7 +101,10 @@ mod tests {
             "unchanged   back: it was taken back before",
             "unchanged   none: nothing of it has landed",
         ];
-        assert_eq!(task_lines(&bench.context, &results), expected);
+        assert_eq!(task_lines(&bench.context, &results, 1), expected);
+        let many = vec![results[0].clone(); 120];
+        let folded = ["taken back  one", "taken back  and 119 more tasks (--all lists them)"];
+        assert_eq!(task_lines(&bench.context, &many, 1), folded);
         let json = serde_json::to_value(&results).unwrap();
         assert_eq!(json[1], serde_json::json!({ "task": "two", "result": "left" }));
         // One task is what the other lines are about.

@@ -36,7 +36,9 @@ impl Unsettled {
         let entry = LedgerEntry::ResolverFailed { task, failure: *failure };
         match context.record(vec![entry]).await {
             Ok(()) => self.error,
-            Err(error) => self.error.because(format!("that is not recorded: {}", error.what)),
+            Err(error) => {
+                self.error.because(format!("the failure was not recorded: {}", error.what))
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The files of a patch, with the number of lines that changed in each.
 
+use protocol::ChangeSummary;
 use serde::Serialize;
 
+use super::folded_lines::{LISTED, folded_lines};
 use super::numbers::count;
 use super::patch::DiffPart;
 use super::printable::{fit, one_line, width};
@@ -90,6 +92,14 @@ impl ChangedFile {
         }
     }
 
+    /// Returns the size of the change of several files. A renamed file is one.
+    #[must_use]
+    pub fn sum(files: &[Self]) -> ChangeSummary {
+        let sum = |number: fn(&Self) -> u64| files.iter().map(number).sum();
+        let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
+        ChangeSummary { files: files.len() as u64, added, removed }
+    }
+
     fn name(&self) -> String {
         match &self.from {
             Some(from) => one_line(&format!("{from} → {}", self.path)),
@@ -120,16 +130,24 @@ impl ChangedFile {
 /// How many files whose lines have not changed are listed one by one.
 const UNCHANGED: usize = 10;
 
+/// The heading above the files of one of several tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskHeading {
+    /// The outcome of the task. Of many headings with the same one, only some are listed.
+    pub outcome: String,
+    /// The whole line; printable.
+    pub line: String,
+}
+
+/// The files that a task has changed.
+pub type TaskFiles = (Option<TaskHeading>, Vec<ChangedFile>);
+
 /// Returns the lines of the files of several tasks, each below its heading if it has one, and the sum of
 /// more than one file. A task without files is left out. Unless all rows are asked for, many files that
 /// were renamed and have the same content are one line with their count, and of many tasks only the
-/// headings are listed.
+/// headings are listed, and of many headings with the same outcome the first ones.
 #[must_use]
-pub fn file_lines<'a>(
-    works: &'a [(Option<String>, Vec<ChangedFile>)],
-    rows: TableRows,
-    palette: Palette,
-) -> Vec<String> {
+pub fn file_lines<'a>(works: &'a [TaskFiles], rows: TableRows, palette: Palette) -> Vec<String> {
     let is_listed = |files: &[ChangedFile]| {
         rows == TableRows::All || files.iter().filter(|file| file.is_moved()).count() <= UNCHANGED
     };
@@ -155,11 +173,19 @@ pub fn file_lines<'a>(
         format!("{name}  {added} {removed}  {}", file.note()).trim_end().to_owned()
     };
     let mut lines = Vec::new();
-    for (heading, files) in works.iter().filter(|(_, files)| !files.is_empty()) {
-        lines.extend(heading.as_ref().map(|heading| palette.paint(Meaning::Heading, heading)));
-        if is_long {
-            continue;
-        }
+    if is_long {
+        let headings = works.iter().filter(|(_, files)| !files.is_empty());
+        let headings = headings.filter_map(|(heading, _)| heading.as_ref());
+        let headings = headings.map(|TaskHeading { outcome, line }| {
+            (outcome.as_str(), palette.paint(Meaning::Heading, line))
+        });
+        lines = folded_lines(headings.collect(), LISTED, |outcome, more| {
+            format!("and {} with the outcome {outcome}", count(more, "more task"))
+        });
+    }
+    for (heading, files) in works.iter().filter(|(_, files)| !is_long && !files.is_empty()) {
+        let title = heading.as_ref().map(|heading| palette.paint(Meaning::Heading, &heading.line));
+        lines.extend(title);
         let indent = if heading.is_some() { "  " } else { "" };
         lines.extend(listed(files).map(|file| format!("{indent}{}", line(file))));
         if !is_listed(files) {
@@ -216,9 +242,15 @@ deleted file mode 100644
 -x
 ";
 
+    fn heading(line: &str) -> Option<TaskHeading> {
+        Some(TaskHeading { outcome: "landed".to_owned(), line: line.to_owned() })
+    }
+
     #[test]
     fn files_are_listed_with_their_lines_and_what_became_of_them() {
         let files = ChangedFile::of_patch(PATCH.as_bytes());
+        let sum = ChangedFile::sum(&files);
+        assert_eq!((sum.files, sum.added, sum.removed), (5, 2, 2), "a renamed file is one");
         let lines = file_lines(&[(None, files)], TableRows::Folded, Palette::Plain);
         let expected = [
             "a b/c.txt        +2 −1",
@@ -236,17 +268,14 @@ deleted file mode 100644
         let files = |patch: &str| ChangedFile::of_patch(patch.as_bytes());
         let long = files("diff --git a/a-long-name b/a-long-name\n@@\n+x\n");
         let short = files("diff --git a/x b/x\n@@\n-x\n");
-        let works = [(Some("one".to_owned()), long), (Some("none".to_owned()), Vec::new())];
+        let works = [(heading("one"), long), (heading("none"), Vec::new())];
         assert_eq!(
             file_lines(&works, TableRows::Folded, Palette::Plain),
             ["one", "  a-long-name  +1 −0"]
         );
         let [one, none] = works;
-        let lines = file_lines(
-            &[one, none, (Some("two".to_owned()), short)],
-            TableRows::Folded,
-            Palette::Plain,
-        );
+        let lines =
+            file_lines(&[one, none, (heading("two"), short)], TableRows::Folded, Palette::Plain);
         let expected =
             ["one", "  a-long-name  +1 −0", "two", "  x            +0 −1", "2 files · +1 −1"];
         assert_eq!(lines, expected);
@@ -272,12 +301,16 @@ deleted file mode 100644
     #[test]
     fn many_tasks_are_one_line_each_unless_all_files_are_asked_for() {
         let patch = "diff --git a/x b/x\n@@\n-x\n";
-        let work = |at| (Some(format!("task {at}")), ChangedFile::of_patch(patch.as_bytes()));
-        let works: Vec<_> = (0..=WHOLE).map(work).collect();
+        let work = |at| (heading(&format!("task {at}")), ChangedFile::of_patch(patch.as_bytes()));
+        let mut works: Vec<_> = (0..=WHOLE).map(work).collect();
+        let outcome = "conflict".to_owned();
+        works[WHOLE].0 = Some(TaskHeading { outcome, line: "other".to_owned() });
         let folded = file_lines(&works, TableRows::Folded, Palette::Plain);
-        assert_eq!(folded.len(), WHOLE + 2);
+        assert_eq!(folded.len(), LISTED + 3);
         assert_eq!(folded[..2], ["task 0", "task 1"]);
-        assert_eq!(folded[WHOLE + 1], "51 files · +0 −51 (--all lists the files)");
+        assert_eq!(folded[LISTED], "and 30 more tasks with the outcome landed");
+        assert_eq!(folded[LISTED + 1], "other");
+        assert_eq!(folded[LISTED + 2], "51 files · +0 −51 (--all lists the files)");
         assert_eq!(file_lines(&works, TableRows::All, Palette::Plain).len(), 2 * (WHOLE + 1) + 1);
         let few = file_lines(&works[1..], TableRows::Folded, Palette::Plain);
         assert_eq!(few.len(), 2 * WHOLE + 1);

@@ -1,6 +1,6 @@
 //! Conflicts as text: their paths, what each is with, and its reason.
 
-use protocol::{Conflict, ConflictReason};
+use protocol::{Conflict, ConflictParties, ConflictReason, RenamedFile};
 
 use super::printable;
 use super::task_label::Labels;
@@ -12,15 +12,24 @@ pub fn left_text(left: &[Conflict]) -> String {
     if left.is_empty() {
         return String::new();
     }
-    let mut paths: Vec<String> = left
-        .iter()
-        .take(NAMED)
-        .map(|conflict| printable::one_line(&conflict.path.to_string()))
-        .collect();
+    let mut paths: Vec<String> = left.iter().take(NAMED).map(left_file).collect();
     if left.len() > NAMED {
         paths.push(format!("and {} more", left.len() - NAMED));
     }
     format!("all but {}", paths.join(", "))
+}
+
+/// Returns the path of a file that is left where work was taken back, and the one that it had before the
+/// work if that renamed it.
+#[must_use]
+pub fn left_file(conflict: &Conflict) -> String {
+    let Some(RenamedFile { from, ours, theirs }) = &conflict.renamed else {
+        return printable::one_line(&conflict.path.to_string());
+    };
+    let now = ours.as_ref().unwrap_or(from);
+    let before = theirs.as_ref().filter(|before| *before != now);
+    let before = before.map(|before| format!(" (renamed from {before})")).unwrap_or_default();
+    printable::one_line(&format!("{now}{before}"))
 }
 
 /// Returns the paths of conflicts, each with the other task, as one line.
@@ -57,31 +66,11 @@ pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String
     if let Some(other) = &conflict.with {
         return Some(labels(other));
     }
-    match conflict.reason {
-        ConflictReason::Content
-        | ConflictReason::Binary
-        | ConflictReason::BothAdded
-        | ConflictReason::ChangedAndRemoved
-        | ConflictReason::Kind
-        | ConflictReason::Mode
-        | ConflictReason::TooLarge
-        | ConflictReason::RenamedTwice
-        | ConflictReason::RenamedAndRemoved
-        | ConflictReason::SameName
-        | ConflictReason::FolderSplit
-        | ConflictReason::InTheWay => Some("an edit in your tree since the run began".to_owned()),
-        ConflictReason::Uncommitted
-        | ConflictReason::Submodule
-        | ConflictReason::MissingCommit
-        | ConflictReason::Untracked
-        | ConflictReason::NotCheckedOut
-        | ConflictReason::Filter
-        | ConflictReason::Encoding
-        | ConflictReason::Contested
-        | ConflictReason::Case
-        | ConflictReason::GitmodulesLink
-        | ConflictReason::Unwritable
-        | ConflictReason::Setup => None,
+    match conflict.reason.parties() {
+        ConflictParties::Versions | ConflictParties::Names => {
+            Some("an edit in your tree since the run began".to_owned())
+        }
+        ConflictParties::NamesInCase | ConflictParties::Place => None,
     }
 }
 
@@ -95,9 +84,9 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
         ConflictReason::Kind => "one changed its type",
         ConflictReason::Mode => "both added it, one of them executable",
-        ConflictReason::Submodule => "a submodule is there, or above it",
-        ConflictReason::MissingCommit => "its repository there lacks the commit that the task left",
-        ConflictReason::Untracked => "a file of yours that git does not track is there",
+        ConflictReason::Submodule => "it is inside a submodule, or is one",
+        ConflictReason::MissingCommit => "the submodule's repository lacks the commit of the task",
+        ConflictReason::Untracked => "an untracked file of yours has this path",
         ConflictReason::NotCheckedOut => "git tracks it, and it is not checked out",
         ConflictReason::InTheWay => "one has a file where the other has a folder",
         ConflictReason::TooLarge => "both changed a file that is too large to merge by lines",
@@ -105,15 +94,13 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
         ConflictReason::RenamedAndRemoved => "one renamed it, the other removed it",
         ConflictReason::SameName => "different files would get this name",
         ConflictReason::FolderSplit => "its folder was renamed to several places",
-        ConflictReason::Case => "another name there differs only in case",
+        ConflictReason::Case => "another file has a name that differs only in case",
         ConflictReason::GitmodulesLink => "git refuses a symlink with this name",
         ConflictReason::Setup => "it changed the same lines as its set-up, which does not land",
         ConflictReason::Uncommitted => "it has a change that is not committed",
-        ConflictReason::Filter => "a filter program would have to run to commit it",
+        ConflictReason::Filter => "git would run a filter program to commit it",
         ConflictReason::Encoding => "it cannot be converted from its encoding to commit it",
         ConflictReason::Unwritable => "it could not be written",
-        ConflictReason::Contested => {
-            "another program had it open for writing, or changed it meanwhile"
-        }
+        ConflictReason::Contested => "another program had the file open for writing, or changed it",
     }
 }

@@ -15,13 +15,11 @@ pub fn empty_answer(answer: &AssistantMessage) -> Option<&'static str> {
         .iter()
         .any(|part| matches!(part, Part::Thinking { .. } | Part::RedactedThinking { .. }));
     Some(match (answer.stop_reason, has_thought) {
-        (StopReason::Length, true) => {
-            "it was too long, and was cut off while the model thought, before its first word"
-        }
-        (StopReason::Length, false) => "it was too long, and was cut off before its first word",
-        (StopReason::ToolUse, _) => "the model has paused before its first word",
-        (_, true) => "the model has thought, and then said nothing",
-        (_, false) => "the model has said nothing",
+        (StopReason::Length, true) => "it reached the limit of output while the model was thinking",
+        (StopReason::Length, false) => "it reached the limit of output before its first word",
+        (StopReason::ToolUse, _) => "the model paused before its first word",
+        (_, true) => "the model sent thinking and no text",
+        (_, false) => "the model sent no text",
     })
 }
 
@@ -46,18 +44,18 @@ mod tests {
         let (stop, length) = (StopReason::Stop, StopReason::Length);
         let (thought, word) = (|| Part::thinking("hm"), || Part::text("yes"));
         for (content, reason, why) in [
-            (&[][..], stop, Some("the model has said nothing")),
-            (&[Part::text(" \n")], stop, Some("the model has said nothing")),
-            (&[Part::text("\u{1b}[2J")], stop, Some("the model has said nothing")),
-            (&[thought()], stop, Some("the model has thought, and then")),
+            (&[][..], stop, Some("the model sent no text")),
+            (&[Part::text(" \n")], stop, Some("the model sent no text")),
+            (&[Part::text("\u{1b}[2J")], stop, Some("the model sent no text")),
+            (&[thought()], stop, Some("the model sent thinking")),
             (
                 &[thought()],
                 length,
-                Some("it was too long, and was cut off while the model thought"),
+                Some("it reached the limit of output while the model was thinking"),
             ),
-            (&[], length, Some("it was too long, and was cut off before")),
-            (&[thought()], StopReason::ToolUse, Some("the model has paused before")),
-            (&[], StopReason::ToolUse, Some("the model has paused before")),
+            (&[], length, Some("it reached the limit of output before")),
+            (&[thought()], StopReason::ToolUse, Some("the model paused before")),
+            (&[], StopReason::ToolUse, Some("the model paused before")),
             (&[thought(), word()], stop, None),
             (&[word()], length, None),
         ] {

@@ -15,12 +15,13 @@ use std::io::Write;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::Timestamp;
 
+use super::line_wrap::wrapped;
 use super::live_frame::{FrameInput, frame};
 use super::live_notes::{LiveNote, Problem};
 use super::printable::cut;
 use super::run_view::RunView;
 use super::task_label::shorten;
-use super::terminal::{Palette, Size};
+use super::terminal::{OutputWidth, Palette, Size};
 
 /// The shortest time between two frames, in milliseconds.
 const FRAME: i64 = 100;
@@ -66,7 +67,7 @@ enum Resized {
 /// A line above the view.
 #[derive(Clone, Debug)]
 enum Line {
-    /// A printable text, which is not cut.
+    /// A printable text, which is wrapped and not cut.
     Text(String),
     /// A task that failed or did not land.
     Problem(Problem),
@@ -192,7 +193,10 @@ impl LiveView {
 impl Line {
     fn format(&self, size: Size, palette: Palette) -> String {
         match self {
-            Self::Text(text) => format!("{text}\r\n"),
+            Self::Text(text) => {
+                let text = wrapped(text, OutputWidth::Columns(size.columns));
+                format!("{}\r\n", text.replace('\n', "\r\n"))
+            }
             Self::Problem(Problem { meaning, label, why }) => {
                 let label = shorten(std::slice::from_ref(label), size.columns / 2).concat();
                 let text = cut(&format!("{label}  {why}"), size.columns.saturating_sub(3));

@@ -18,7 +18,7 @@ struct Folder {
     setups: &'static [(&'static str, &'static str)],
 }
 
-const FOLDERS: [Folder; 4] = [
+const FOLDERS: [Folder; 5] = [
     Folder {
         name: "node_modules",
         commands: &[".bin"],
@@ -52,6 +52,7 @@ const FOLDERS: [Folder; 4] = [
             ("pyproject.toml", "python3 -m venv venv && venv/bin/pip install ."),
         ],
     },
+    Folder { name: "vendor", commands: &["bin"], setups: &[("composer.json", "composer install")] },
     Folder {
         name: "target",
         commands: &["debug", "release"],
@@ -62,44 +63,79 @@ const FOLDERS: [Folder; 4] = [
 /// What the message of a failure contains if the shell has not found a command.
 const NOT_FOUND: &str = "code 127";
 
-/// Returns the options that bring the folders of the repository into the workspaces, if a command of one of
-/// them was not found there. `reasons` are the messages of failures, `carried` the globs of the files that
-/// were carried along.
-#[must_use]
-pub fn missing_command_lines<'a>(
-    reasons: impl IntoIterator<Item = &'a str>,
-    carried: &[String],
-    hints: &CommandHints,
-) -> Vec<String> {
-    let missing = reasons.into_iter().filter(|why| why.contains(NOT_FOUND)).map(missing_command);
-    let missing: BTreeSet<_> = missing.collect();
-    let Some(root) = root(hints.repo.as_deref()).filter(|_| !missing.is_empty()) else {
-        return Vec::new();
-    };
-    let is_carried = |folder: &str| {
-        let in_it = |glob: &String| glob == folder || glob.starts_with(&format!("{folder}/"));
-        carried.iter().any(in_it)
-    };
-    let lacking = FOLDERS.iter().filter(|folder| root.join(folder.name).is_dir());
-    let lacking = lacking.filter(|folder| !is_carried(folder.name));
-    let lacking: Vec<_> = lacking
-        .filter_map(|folder| {
-            let found = missing.iter().find_map(|command| folder.place_of(*command, &root))?;
-            Some((folder, found))
-        })
-        .collect();
-    let Some((_, first)) = lacking.first() else { return Vec::new() };
-    let mut commands = Vec::new();
-    for (Folder { name, setups, .. }, _) in &lacking {
-        commands.push((format!("--carry '{name}/**'"), format!("copies {name}")));
-        if let Some((_, setup)) = setups.iter().find(|(file, _)| root.join(file).is_file()) {
-            commands.push((format!("--setup '{setup}'"), format!("makes {name}")));
-        }
+/// Finds in a repository the commands that its workspaces lack, because git ignores their folders.
+#[derive(Clone, Debug)]
+pub struct CommandFinder<'a> {
+    /// The root of the repository, if there is one.
+    root: Option<PathBuf>,
+    /// The globs of the files that are carried into the workspaces.
+    carried: &'a [String],
+}
+
+/// A folder that the workspaces lack.
+struct MissingFolder {
+    folder: &'static Folder,
+    /// Where the command is in the repository.
+    place: String,
+    /// The set-up that makes the folder.
+    setup: Option<&'static str>,
+}
+
+impl<'a> CommandFinder<'a> {
+    /// Returns the finder for the repository that `hints` name.
+    #[must_use]
+    pub fn of(hints: &CommandHints, carried: &'a [String]) -> Self {
+        Self { root: root(hints.repo.as_deref()), carried }
     }
-    let widest = commands.iter().map(|(command, _)| width(command)).max().unwrap_or(0);
-    let why = format!("hint    a command was not found, and the workspaces have no {first}");
-    let commands = commands.iter().map(|(it, why)| format!("        {}  {why}", fit(it, widest)));
-    std::iter::once(why).chain(commands).collect()
+
+    /// Returns the options that bring the command of a failure into the workspace, in a few words, if the
+    /// command was not found there and is in the repository.
+    #[must_use]
+    pub fn hint(&self, why: &str) -> Option<String> {
+        let MissingFolder { folder, setup, .. } = self.missing([why]).into_iter().next()?;
+        let setup = setup.map(|setup| format!(" or --setup '{setup}'")).unwrap_or_default();
+        Some(format!("try --carry '{}/**'{setup}", folder.name))
+    }
+
+    /// Returns the same for several failures, as lines with each option and what it does.
+    #[must_use]
+    pub fn lines<'r>(&self, reasons: impl IntoIterator<Item = &'r str>) -> Vec<String> {
+        let missing = self.missing(reasons);
+        let Some(MissingFolder { place, .. }) = missing.first() else { return Vec::new() };
+        let mut commands = Vec::new();
+        for MissingFolder { folder: Folder { name, .. }, setup, .. } in &missing {
+            commands.push((format!("--carry '{name}/**'"), format!("copies {name}")));
+            let made = |setup| (format!("--setup '{setup}'"), format!("makes {name}"));
+            commands.extend(setup.map(made));
+        }
+        let widest = commands.iter().map(|(command, _)| width(command)).max().unwrap_or(0);
+        let why = format!("hint    a command was not found, and the workspaces have no {place}");
+        let commands =
+            commands.iter().map(|(it, why)| format!("        {}  {why}", fit(it, widest)));
+        std::iter::once(why).chain(commands).collect()
+    }
+
+    fn missing<'r>(&self, reasons: impl IntoIterator<Item = &'r str>) -> Vec<MissingFolder> {
+        let missing =
+            reasons.into_iter().filter(|why| why.contains(NOT_FOUND)).map(missing_command);
+        let missing: BTreeSet<_> = missing.collect();
+        let Some(root) = self.root.as_deref().filter(|_| !missing.is_empty()) else {
+            return Vec::new();
+        };
+        let lacking = FOLDERS.iter().filter(|folder| root.join(folder.name).is_dir());
+        let lacking = lacking.filter(|folder| !self.carries(folder.name));
+        let lacking = lacking.filter_map(|folder| {
+            let place = missing.iter().find_map(|command| folder.place_of(*command, root))?;
+            let setup = folder.setups.iter().find(|(file, _)| root.join(file).is_file());
+            Some(MissingFolder { folder, place, setup: setup.map(|(_, setup)| *setup) })
+        });
+        lacking.collect()
+    }
+
+    fn carries(&self, folder: &str) -> bool {
+        let in_it = |glob: &String| glob == folder || glob.starts_with(&format!("{folder}/"));
+        self.carried.iter().any(in_it)
+    }
 }
 
 /// Returns the command that a shell has not found, if its message names it: `sh: 1: mocha: not found`,
@@ -161,8 +197,10 @@ mod tests {
             std::fs::create_dir_all(at(folder)).unwrap();
         }
         let hints = CommandHints { repo: Some(at("src")), ..CommandHints::default() };
-        let lines =
-            |why: &str, carried: &[String]| missing_command_lines(["other", why], carried, &hints);
+        let lines = |why: &str, carried: &[String]| {
+            CommandFinder::of(&hints, carried).lines(["other", why])
+        };
+        let hint = |why: &str, carried: &[String]| CommandFinder::of(&hints, carried).hint(why);
         let why = "sh: 1: mocha: not found (code 127: the shell did not find a command)";
         assert_eq!(lines(why, &[]), [""; 0], "it is not there either");
         std::fs::write(at("node_modules/.bin/mocha"), "").unwrap();
@@ -172,15 +210,19 @@ mod tests {
             "        --setup 'npm ci'           makes node_modules",
         ];
         assert_eq!(lines(why, &[]), [first, carry], "nothing says what makes it");
+        assert_eq!(hint(why, &[]).unwrap(), "try --carry 'node_modules/**'");
         std::fs::write(at("package-lock.json"), "").unwrap();
         assert_eq!(lines(why, &[]), [first, carry, setup]);
+        let both = "try --carry 'node_modules/**' or --setup 'npm ci'";
+        assert_eq!(hint(why, &[]).unwrap(), both);
         let path = "sh: 1: ./node_modules/.bin/x: not found (code 127)";
         for why in ["it ended with code 127", path] {
             let first = "hint    a command was not found, and the workspaces have no node_modules";
             assert_eq!(lines(why, &[]), [first, carry, setup], "{why}");
         }
-        assert_eq!(lines("code 1", &[]), [""; 0]);
-        assert_eq!(lines(why, &["node_modules/**".to_owned()]), [""; 0]);
+        for (why, carried) in [("code 1", &[][..]), (why, &["node_modules/**".to_owned()])] {
+            assert_eq!((lines(why, carried), hint(why, carried)), (Vec::new(), None), "{why}");
+        }
     }
 
     #[test]

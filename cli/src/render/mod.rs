@@ -7,8 +7,10 @@ mod changed_files;
 mod conflict_text;
 mod empty_answer;
 mod event_line;
+mod folded_lines;
 mod kept_files;
 mod landed_text;
+mod line_wrap;
 mod live_frame;
 mod live_notes;
 mod live_view;
@@ -34,14 +36,18 @@ mod transcript;
 mod unverified;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
-pub use changed_files::{ChangedFile, file_lines};
-pub use conflict_text::{conflicts_text, left_text, other_side_text, reason_text};
+pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
+pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};
 pub use empty_answer::empty_answer;
+pub use folded_lines::{LISTED, folded_lines};
 pub use kept_files::rescue_line;
 pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};
+#[cfg(test)]
+pub use line_wrap::too_long;
+pub use line_wrap::wrapped;
 pub use live_frame::run_conditions;
-pub use missing_command::{failure_reason, missing_command_lines};
+pub use missing_command::{CommandFinder, failure_reason};
 pub use next_commands::{CommandHints, FailedWork, shell_word, shell_words};
 pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{

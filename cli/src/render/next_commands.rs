@@ -81,6 +81,16 @@ impl FailedWork {
         let why = || printable::cut(&printable::one_line(&failure.message), LONGEST_MESSAGE);
         has_worked.then(|| Self { task: task.clone(), why: why() })
     }
+
+    /// Returns the failure with a hint, which must be printable, before its message.
+    #[must_use]
+    pub fn with_hint(self, hint: Option<String>) -> Self {
+        let why = match hint {
+            Some(hint) => format!("{hint}; {}", self.why),
+            None => self.why,
+        };
+        Self { why, ..self }
+    }
 }
 
 /// Returns the closing lines of a run, without line breaks. `loose` are the tasks with kept work,
@@ -250,13 +260,13 @@ fn kept_commands(
     }
     if let Some(task) = unverified.first() {
         lines.push((hints.command(&format!("diff {run}/{task}")), "the work that failed it"));
-        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it nevertheless"));
+        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it anyway"));
     }
     for task in unfinished.iter().take(NAMED) {
         lines.push((hints.command(&format!("diff {run}/{task}")), "its unfinished work"));
     }
     if let Some(task) = unfinished.first() {
-        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it nevertheless"));
+        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it anyway"));
     }
     if loose.iter().any(|(_, why)| *why == KeptReason::TakenBack) {
         lines.push((hints.command(&format!("apply {run} --again")), "lands the work taken back"));

@@ -68,7 +68,7 @@ pub fn usage_details(usage: Usage) -> String {
 fn saving_text(usage: Usage) -> String {
     match usage.cache_saving {
         Some(saving) => format!("{saving} by caches"),
-        None => "what caches saved is unknown".to_owned(),
+        None => "savings by caches are unknown".to_owned(),
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(line(saving(120_000_000)), format!("{read} · $0.12 saved by caches"));
         let more = format!("{read} · $0.01 more spent than saved by caches");
         assert_eq!(line(saving(-10_000_000)), more);
-        assert_eq!(line(cached), format!("{read} · what caches saved is unknown"));
+        assert_eq!(line(cached), format!("{read} · savings by caches are unknown"));
         assert_eq!(
             usage_details(saving(120_000_000)),
             "24.0k tokens (2.0k read, 22.0k read from a cache) · $0.05 (priced) · $0.12 saved by caches"

@@ -10,9 +10,10 @@ use super::answer::Answer;
 use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::event_line::event_line;
 use super::kept_files::{left_out_lines, rescue_line};
+use super::line_wrap::wrapped;
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
-use super::missing_command::{failure_reason, missing_command_lines};
+use super::missing_command::{CommandFinder, failure_reason};
 use super::next_commands::{
     CommandHints, FailedWork, KeptReason, LandedTasks, branch_of, closing_lines, retry_line,
 };
@@ -119,8 +120,7 @@ impl Renderer for RunRenderer {
             }
             ProgressDisplay::Lines(plain) => {
                 if let Some(line) = plain.line(&self.run, event) {
-                    // A run continues if its progress cannot be written.
-                    let _deaf = writeln!(self.streams.err, "{line}");
+                    self.say(&line);
                 }
             }
             // Without progress, the user still needs to know where a replaced file is kept.
@@ -128,7 +128,7 @@ impl Renderer for RunRenderer {
                 if let (EventKind::FileRescued { rescue }, Form::Text) =
                     (&event.kind, self.view.form)
                 {
-                    let _deaf = writeln!(self.streams.err, "{}", rescue_line(rescue));
+                    self.say(&rescue_line(rescue));
                 }
             }
         }
@@ -141,14 +141,10 @@ impl Renderer for RunRenderer {
     fn note(&mut self, line: &str) {
         match &mut self.progress {
             ProgressDisplay::Live(live) => live.remark(line),
-            ProgressDisplay::Lines(_) => {
-                let _deaf = writeln!(self.streams.err, "{line}");
-            }
+            ProgressDisplay::Lines(_) => self.say(line),
             // With `--json`, a note is printed because no event contains its text.
             ProgressDisplay::Silent => match (self.view.form, self.view.verbosity) {
-                (Form::Json, Verbosity::Normal | Verbosity::Verbose) => {
-                    let _deaf = writeln!(self.streams.err, "{line}");
-                }
+                (Form::Json, Verbosity::Normal | Verbosity::Verbose) => self.say(line),
                 (Form::Text, _) | (Form::Json, Verbosity::Quiet) => {}
             },
         }
@@ -163,7 +159,7 @@ impl Renderer for RunRenderer {
             ProgressDisplay::Live(live) => live.draw(&self.run, now),
             ProgressDisplay::Lines(plain) => {
                 if let Some(line) = plain.heartbeat(&self.run, now) {
-                    let _deaf = writeln!(self.streams.err, "{line}");
+                    self.say(&line);
                 }
             }
             ProgressDisplay::Silent => {}
@@ -200,6 +196,11 @@ impl RunRenderer {
         Self { view, streams, hints, progress, run: RunView::default() }
     }
 
+    /// Writes to standard error. A run continues if its progress cannot be written.
+    fn say(&mut self, text: &str) {
+        let _deaf = writeln!(self.streams.err, "{}", wrapped(text, self.view.stderr_room()));
+    }
+
     fn report(&mut self) -> io::Result<()> {
         let Some(head) = self.run.head() else { return Ok(()) };
         if let Some(answer) = only_answer(&self.run) {
@@ -208,7 +209,8 @@ impl RunRenderer {
         }
         let quiet = self.view.verbosity == Verbosity::Quiet;
         let labels = |task: &TaskName| self.run.label(task);
-        let rows = self.run.rows().iter().map(|row| table_row(row, &labels));
+        let finder = self.hints.as_ref().map(|hints| CommandFinder::of(hints, &head.carried));
+        let rows = self.run.rows().iter().map(|row| table_row(row, &labels, finder.as_ref()));
         let table = Table {
             rows: rows.collect(),
             ms: self.run.end().map(|(totals, _)| totals.ms),
@@ -220,32 +222,34 @@ impl RunRenderer {
                 .as_ref()
                 .map(|hints| hints.command(&format!("runs show {} --all", head.run))),
         };
+        let room = self.view.room();
         let out = &mut self.streams.out;
+        let block = |out: &mut dyn Write, lines: &[String]| match lines {
+            [] => Ok(()),
+            lines => writeln!(out, "\n{}", wrapped(&lines.join("\n"), room)),
+        };
         if let (Some(label), false) = (&head.label, quiet) {
-            writeln!(out, "run {} · {}", head.run, one_line(label))?;
+            let title = format!("run {} · {}", head.run, one_line(label));
+            writeln!(out, "{}", wrapped(&title, room))?;
         }
         write_table(out, &table)?;
         let left_out: Vec<_> = self.run.rows().iter().filter_map(left_out_files).collect();
-        let left_out = left_out_lines(&left_out);
-        if !left_out.is_empty() && !quiet {
-            writeln!(out, "\n{}", left_out.join("\n"))?;
+        if !quiet {
+            block(out, &left_out_lines(&left_out))?;
         }
         let unverified: Vec<_> = self.run.rows().iter().filter_map(unverified_work).collect();
-        let unverified = unverified_lines(&unverified, &labels);
-        if !unverified.is_empty() {
-            writeln!(out, "\n{}", unverified.join("\n"))?;
-        }
+        block(out, &unverified_lines(&unverified, &labels))?;
         write_answers(
             out,
             &Answers {
                 run: &head.run,
                 answers: self.run.rows().iter().filter_map(task_answer).collect(),
                 hints: self.hints.as_ref(),
-                room: self.view.room(),
+                room,
                 palette: self.view.palette,
             },
         )?;
-        if let (Some(hints), false) = (&self.hints, quiet) {
+        if let (Some(hints), Some(finder), false) = (&self.hints, &finder, quiet) {
             let mut lines = closing_lines(
                 &head.run,
                 head.merge,
@@ -258,16 +262,19 @@ impl RunRenderer {
                     onto: head.onto.as_deref(),
                 },
                 &self.run.rows().iter().filter_map(kept_reason).collect::<Vec<_>>(),
-                &self.run.rows().iter().filter_map(failed_work).collect::<Vec<_>>(),
+                &self
+                    .run
+                    .rows()
+                    .iter()
+                    .filter_map(|row| failed_work(row, finder))
+                    .collect::<Vec<_>>(),
                 hints,
             );
             let reasons = self.run.rows().iter().filter_map(why_it_failed);
-            lines.extend(missing_command_lines(reasons, &head.carried, hints));
+            lines.extend(finder.lines(reasons));
             let ended = self.run.ended();
             lines.extend(retry_line(&head.run, ended.failed, ended.cancelled, hints));
-            if !lines.is_empty() {
-                writeln!(out, "\n{}", lines.join("\n"))?;
-            }
+            block(out, &lines)?;
         }
         out.flush()
     }
@@ -280,12 +287,13 @@ fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     out.write_all(line.as_bytes())
 }
 
-fn table_row(row: &TaskView, labels: Labels<'_>) -> TableRow {
+fn table_row(row: &TaskView, labels: Labels<'_>, finder: Option<&CommandFinder<'_>>) -> TableRow {
     let task = row.label();
+    let hint = || finder?.hint(why_it_failed(row)?);
     match &row.stage {
         TaskStage::Ended { report, landing } => TableRow {
             task,
-            outcome: outcome_line(report, landing.as_ref(), labels),
+            outcome: outcome_line(report, landing.as_ref(), labels).with_hint(hint()),
             changes: report.captured.as_ref().map(|captured| captured.changes),
             ms: Some(report.ms),
             usage: report.usage,
@@ -348,9 +356,10 @@ fn why_it_failed(row: &TaskView) -> Option<&str> {
 }
 
 /// Returns a task whose model or command failed.
-fn failed_work(row: &TaskView) -> Option<FailedWork> {
+fn failed_work(row: &TaskView, finder: &CommandFinder<'_>) -> Option<FailedWork> {
     let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    FailedWork::of(&row.name, &report.outcome, row.used)
+    let failed = FailedWork::of(&row.name, &report.outcome, row.used)?;
+    Some(failed.with_hint(why_it_failed(row).and_then(|why| finder.hint(why))))
 }
 
 #[cfg(test)]

@@ -37,6 +37,15 @@ impl OutcomeLine {
         self.note.push_str(note);
     }
 
+    /// Returns the outcome with a hint, which must be printable, before the rest of the note.
+    #[must_use]
+    pub fn with_hint(mut self, hint: Option<String>) -> Self {
+        if let Some(hint) = hint {
+            self.note = format!("{hint}; {}", self.note);
+        }
+        self
+    }
+
     /// Returns an outcome without a note.
     #[must_use]
     pub fn plain(word: &str, meaning: Meaning) -> Self {

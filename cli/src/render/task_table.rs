@@ -14,6 +14,7 @@ use protocol::{ChangeSummary, Usage};
 use self::columns::Columns;
 pub(super) use self::listed_rows::WHOLE;
 use self::listed_rows::{labels, listed_rows};
+use super::line_wrap::wrapped;
 use super::numbers::{cache_line, count, duration, usage_text};
 use super::printable::one_line;
 use super::task_outcome::OutcomeLine;
@@ -82,18 +83,19 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     let folded: usize = shown.iter().map(|listed| listed.equal).sum();
     let hidden = table.rows.len() - shown.len() - folded;
     if table.rows_shown == TableRows::Folded && !shown.is_empty() {
-        let hidden = (hidden > 0).then(|| format!("and {hidden} more without trouble"));
+        let hidden = (hidden > 0).then(|| format!("and {hidden} more without problems"));
         let all = table.all.as_ref().filter(|_| hidden.is_some() || folded > 0);
         let parts = hidden.into_iter().chain(all.map(|all| format!("all tasks: {all}")));
         let line = parts.collect::<Vec<_>>().join("; ");
         if !line.is_empty() {
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", wrapped(&line, table.room))?;
         }
     }
     if hidden + folded > 0 {
         // The notes of the tasks that are listed say it there.
         for (model, tasks) in fallback_counts(&table.rows) {
-            writeln!(out, "{} answered by {}", count(tasks, "task"), one_line(model))?;
+            let line = format!("{} answered by {}", count(tasks, "task"), one_line(model));
+            writeln!(out, "{}", wrapped(&line, table.room))?;
         }
     }
     let totals = outcome_counts(&table.rows, table.palette);
@@ -101,9 +103,9 @@ pub fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     let usage = table.rows.iter().filter_map(|row| row.usage).reduce(|one, other| one + other);
     let between = if spent.is_empty() { "    " } else { " · " };
     let used = usage.map(|usage| format!("{between}{}", usage_text(usage))).unwrap_or_default();
-    writeln!(out, "{totals}{spent}{used}")?;
+    writeln!(out, "{}", wrapped(&format!("{totals}{spent}{used}"), table.room))?;
     match usage.and_then(cache_line) {
-        Some(line) => writeln!(out, "{line}"),
+        Some(line) => writeln!(out, "{}", wrapped(&line, table.room)),
         None => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use jiff::tz::TimeZone;
 
+use super::folded_lines::LISTED;
 use crate::args::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 
 /// The output options of the command line.
@@ -73,6 +74,20 @@ impl Terminal {
     }
 }
 
+impl Terminal {
+    /// Returns the maximum length of a line of standard output.
+    #[must_use]
+    pub fn stdout_room(&self) -> OutputWidth {
+        OutputWidth::of(self.stdout)
+    }
+
+    /// Returns the maximum length of a line of standard error.
+    #[must_use]
+    pub fn stderr_room(&self) -> OutputWidth {
+        OutputWidth::of(self.stderr)
+    }
+}
+
 /// Returns the size of the terminal on standard error.
 pub(super) fn stderr_size() -> Size {
     size(rustix::termios::tcgetwinsize(std::io::stderr()))
@@ -106,6 +121,8 @@ pub struct View {
     pub(super) progress_palette: Palette,
     /// The size of the terminal on standard output; `None` if standard output is no terminal.
     pub(super) stdout: Option<fn() -> Size>,
+    /// The size of the terminal on standard error; `None` if standard error is no terminal.
+    pub(super) stderr: Option<fn() -> Size>,
     /// How much is printed.
     pub verbosity: Verbosity,
     /// The format of standard output.
@@ -148,6 +165,7 @@ impl View {
             palette: palette(terminal.stdout.is_some()),
             progress_palette: palette(terminal.stderr.is_some()),
             stdout: terminal.stdout,
+            stderr: terminal.stderr,
             verbosity: options.verbosity,
             form: options.form,
             zone: TimeZone::system(),
@@ -158,7 +176,21 @@ impl View {
     /// been resized since the program started.
     #[must_use]
     pub fn room(&self) -> OutputWidth {
-        self.stdout.map_or(OutputWidth::Pipe, |size| OutputWidth::Columns(size().columns))
+        OutputWidth::of(self.stdout)
+    }
+
+    /// Returns the maximum length of a line of standard error at this moment.
+    pub(super) fn stderr_room(&self) -> OutputWidth {
+        OutputWidth::of(self.stderr)
+    }
+
+    /// Returns how many lines that say the same are listed.
+    #[must_use]
+    pub fn most_listed(&self) -> usize {
+        match self.verbosity {
+            Verbosity::Quiet | Verbosity::Normal => LISTED,
+            Verbosity::Verbose => usize::MAX,
+        }
     }
 
     /// Returns the number of lines of the terminal on standard output at this moment, if there is a
@@ -190,6 +222,11 @@ pub enum OutputWidth {
 impl OutputWidth {
     /// The longest note on a pipe, in columns.
     const LONGEST: usize = 300;
+
+    /// Returns the width of a terminal, if there is one.
+    fn of(terminal: Option<fn() -> Size>) -> Self {
+        terminal.map_or(Self::Pipe, |size| Self::Columns(size().columns))
+    }
 
     /// Returns how many columns are left after `used` ones; at least 24.
     pub(super) fn behind(self, used: usize) -> usize {

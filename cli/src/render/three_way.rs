@@ -10,25 +10,33 @@ use super::terminal::{Meaning, Palette};
 const MOST_HUNKS: usize = 3;
 const MOST_LINES: usize = 20;
 
-/// The longest line, in columns.
+/// The longest line of a file, in columns; a terminal may be narrower.
 const LONGEST: usize = 160;
 
-/// Returns the lines that show conflicts as git's style `diff3` does, printable and in colour.
+/// Returns the lines that show conflicts as git's style `diff3` does, printable and in colour, each at
+/// most `longest` columns wide.
 #[must_use]
-pub fn three_way_lines(hunks: &[ConflictHunk], palette: Palette) -> Vec<String> {
+pub fn three_way_lines(hunks: &[ConflictHunk], palette: Palette, longest: usize) -> Vec<String> {
     let mut lines = Vec::new();
+    let part = |lines: &mut Vec<String>, part: &[Vec<u8>], meaning| {
+        let shown = part.iter().take(MOST_LINES).map(|line| file_line(line, longest.min(LONGEST)));
+        lines.extend(shown.map(|text| palette.paint(meaning, &text)));
+        if let Some(more @ 1..) = part.len().checked_sub(MOST_LINES) {
+            lines.push(format!("… {}", count(more, "more line")));
+        }
+    };
     let mark = |text: &str| palette.paint(Meaning::Place, text);
     for hunk in hunks.iter().take(MOST_HUNKS) {
         lines.push(mark(&format!("@@ line {} @@", hunk.line)));
-        part(&mut lines, &hunk.before, Meaning::Neutral, palette);
+        part(&mut lines, &hunk.before, Meaning::Neutral);
         lines.push(mark("<<<<<<< ours"));
-        part(&mut lines, &hunk.ours, Meaning::Good, palette);
+        part(&mut lines, &hunk.ours, Meaning::Good);
         lines.push(mark("||||||| base"));
-        part(&mut lines, &hunk.base, Meaning::Neutral, palette);
+        part(&mut lines, &hunk.base, Meaning::Neutral);
         lines.push(mark("======="));
-        part(&mut lines, &hunk.theirs, Meaning::Bad, palette);
+        part(&mut lines, &hunk.theirs, Meaning::Bad);
         lines.push(mark(">>>>>>> theirs"));
-        part(&mut lines, &hunk.after, Meaning::Neutral, palette);
+        part(&mut lines, &hunk.after, Meaning::Neutral);
     }
     if let Some(more @ 1..) = hunks.len().checked_sub(MOST_HUNKS) {
         lines.push(format!("… and {} more", count(more, "place")));
@@ -36,15 +44,9 @@ pub fn three_way_lines(hunks: &[ConflictHunk], palette: Palette) -> Vec<String> 
     lines
 }
 
-fn part(lines: &mut Vec<String>, part: &[Vec<u8>], meaning: Meaning, palette: Palette) {
-    for line in part.iter().take(MOST_LINES) {
-        let text = String::from_utf8_lossy(line);
-        let text = cut(&visible_line(text.trim_end_matches(['\n', '\r'])), LONGEST);
-        lines.push(palette.paint(meaning, &text));
-    }
-    if let Some(more @ 1..) = part.len().checked_sub(MOST_LINES) {
-        lines.push(format!("… {}", count(more, "more line")));
-    }
+fn file_line(line: &[u8], longest: usize) -> String {
+    let text = String::from_utf8_lossy(line);
+    cut(&visible_line(text.trim_end_matches(['\n', '\r'])), longest)
 }
 
 #[cfg(test)]
@@ -62,7 +64,7 @@ mod tests {
             theirs: vec![line; 1000],
             after: Vec::new(),
         };
-        let lines = three_way_lines(&vec![hunk; 5], Palette::Plain);
+        let lines = three_way_lines(&vec![hunk; 5], Palette::Plain, usize::MAX);
         let more = lines.iter().filter(|line| *line == "… 980 more lines").count();
         assert_eq!(more, 2 * MOST_HUNKS, "{lines:?}");
         assert_eq!(lines.last().map(String::as_str), Some("… and 2 places more"));

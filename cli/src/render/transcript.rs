@@ -48,11 +48,15 @@ fn entry_lines(at: Timestamp, entry: &TranscriptEntry<'_>, view: &View) -> Vec<S
         TranscriptEntry::Reminder(text) => words("reminder", text, Meaning::Kept),
         TranscriptEntry::Thought(text) => words("thinks", text, Meaning::Aside),
         TranscriptEntry::Said(text) => words("says", text, Meaning::Neutral),
-        TranscriptEntry::Summary(text) => words("sums up what was before", text, Meaning::Aside),
-        TranscriptEntry::Left(text) => words("sums up the branch it left", text, Meaning::Aside),
+        TranscriptEntry::Summary(text) => {
+            words("summary of the messages before", text, Meaning::Aside)
+        }
+        TranscriptEntry::Left(text) => {
+            words("summary of the branch that was left", text, Meaning::Aside)
+        }
         TranscriptEntry::Told(text) => words("reads", text, Meaning::Neutral),
         TranscriptEntry::Model(model) => words("another model answers", model, Meaning::Kept),
-        TranscriptEntry::Broken(why) => words("its answer is not whole", why, Meaning::Bad),
+        TranscriptEntry::Broken(why) => words("its answer is incomplete", why, Meaning::Bad),
         TranscriptEntry::Call { call, result } => {
             tool_call::tool_call_lines(call, *result, view.palette, view.room())
         }
@@ -74,7 +78,7 @@ enum TranscriptEntry<'a> {
     Call { call: &'a ToolCall, result: Option<&'a ToolResult> },
     /// What stands for the older part of the conversation.
     Summary(&'a str),
-    /// What is told about a branch that was left.
+    /// The summary of a branch that was left.
     Left(&'a str),
     /// What the model reads of something else, such as a command that the user ran.
     Told(String),

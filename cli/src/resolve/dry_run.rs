@@ -11,7 +11,7 @@ use protocol::{
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
-use crate::render;
+use crate::render::{self, OutputWidth};
 
 /// The tasks of a run that is not started.
 #[derive(Debug, Serialize)]
@@ -120,11 +120,15 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
 }
 
 impl Listing<'_> {
-    /// Returns the listing as text.
+    /// Returns the listing as text, in whose table no line is longer than `width`.
     #[must_use]
-    pub fn text(&self) -> String {
-        let labels = self.tasks.iter().map(|task| task.label.clone());
-        let room = column("task", labels);
+    pub fn text(&self, width: OutputWidth) -> String {
+        let labels: Vec<_> = self.tasks.iter().map(|task| task.label.clone()).collect();
+        let labels = match width {
+            OutputWidth::Columns(columns) => render::shorten(&labels, WIDEST.min(columns / 3)),
+            OutputWidth::Pipe => labels,
+        };
+        let room = column("task", labels.iter().cloned());
         let models: Vec<_> = self.tasks.iter().map(ListedTask::shown_model).collect();
         let has_models = self.tasks.iter().any(|task| task.model.is_some());
         let wide = column("model", models.iter().cloned());
@@ -132,32 +136,35 @@ impl Listing<'_> {
             true => format!("{:room$}  {:wide$}  work\n", "task", "model"),
             false => format!("{:room$}  command\n", "task"),
         };
-        for (task, model) in self.tasks.iter().zip(&models) {
-            let label = &task.label;
+        for ((task, model), label) in self.tasks.iter().zip(&models).zip(&labels) {
             let indent = " ".repeat(room.saturating_sub(render::width(label)));
             let work = render::one_line(task.exec.unwrap_or(task.title));
-            // Writing to a string cannot fail.
-            let _written = write!(text, "{label}{indent}  ");
+            let mut line = format!("{label}{indent}  ");
             if has_models {
-                let _written = write!(text, "{model:wide$}  ");
+                line.push_str(&format!("{model:wide$}  "));
             }
-            let _written = write!(text, "{}", render::cut(&work, 100));
+            let mut after = String::new();
             if !task.depends_on.is_empty() {
                 let on: Vec<_> = task.depends_on.iter().map(TaskName::as_str).collect();
-                let _written = write!(text, "   after {}", on.join(", "));
+                after = format!("   after {}", on.join(", "));
             }
-            text.push('\n');
+            let left = match width {
+                OutputWidth::Columns(columns) => {
+                    let used = render::width(&line) + render::width(&after);
+                    columns.saturating_sub(used).clamp(SHORTEST_WORK, LONGEST_WORK)
+                }
+                OutputWidth::Pipe => LONGEST_WORK,
+            };
+            // Writing to a string cannot fail.
+            let _written = writeln!(text, "{line}{}{after}", render::cut(&work, left));
             for item in task.items {
                 let _written = writeln!(text, "  {}", render::one_line(item));
             }
         }
         let fallbacks: BTreeSet<_> = self.tasks.iter().map(|task| &task.fallback).collect();
         for fallback in fallbacks.iter().filter(|it| !it.is_empty()) {
-            let _written = write!(
-                text,
-                "\nwhere a model cannot be had: {}",
-                render::one_line(&fallback.join(", "))
-            );
+            let _written =
+                write!(text, "\nfallback models: {}", render::one_line(&fallback.join(", ")));
         }
         let own = OwnNeeds::of(self.tasks.iter().map(|task| task.needs));
         let needs = (self.needs, &own);
@@ -178,9 +185,15 @@ impl ListedTask<'_> {
     }
 }
 
+/// The maximum width of a column before the last.
+const WIDEST: usize = 32;
+
+/// How much of the work of a task is shown, in columns.
+const LONGEST_WORK: usize = 100;
+const SHORTEST_WORK: usize = 24;
+
 /// Returns the width of a column with this header and these cells.
 fn column(head: &str, cells: impl Iterator<Item = String>) -> usize {
-    const WIDEST: usize = 32;
     cells.map(|cell| render::width(&cell)).max().unwrap_or_default().clamp(head.len(), WIDEST)
 }
 
@@ -195,7 +208,7 @@ mod tests {
     fn predecessors_are_listed_first_and_nothing_moves_the_cursor() {
         let mut spec = sample(&[("last", "make\u{1b}[2J\nall"), ("first", "true")]);
         spec.tasks[0].depends_on = vec![spec.tasks[1].name.clone()];
-        let text = listing(&spec).unwrap().text();
+        let text = listing(&spec).unwrap().text(OutputWidth::Pipe);
         assert_eq!(
             text,
             "task   command\nfirst  true\nlast   make␊all   after first\n\n2 tasks, 3 at once; \
@@ -204,11 +217,24 @@ mod tests {
     }
 
     #[test]
+    fn on_a_terminal_no_line_of_the_table_is_longer_than_it() {
+        let long = "packages/second-service/src/generated/".to_owned() + &"client/".repeat(5);
+        let tasks = ["a", "b"].map(|at| format!("{}{at}", "long-name-".repeat(4)));
+        let mut spec = sample(&[(&tasks[0], &long), (&tasks[1], &long)]);
+        spec.tasks[1].depends_on = vec![spec.tasks[0].name.clone()];
+        let text = listing(&spec).unwrap().text(OutputWidth::Columns(80));
+        let text = render::wrapped(&text, OutputWidth::Columns(80));
+        assert_eq!(render::too_long(&text), [""; 0], "{text}");
+        let words: Vec<_> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(&format!("after {}", tasks[0])), "{text}");
+    }
+
+    #[test]
     fn items_are_listed_and_those_of_a_chunk_below_their_task() {
         let mut spec = sample(&[("src-a-c", "make src/a.c"), ("t2", "ls \"$@\"")]);
         spec.tasks[0].items = vec!["src/a.c".to_owned()];
         spec.tasks[1].items = vec!["b".to_owned(), "c\n".to_owned()];
-        let text = listing(&spec).unwrap().text();
+        let text = listing(&spec).unwrap().text(OutputWidth::Pipe);
         assert_eq!(
             text,
             "task     command\nsrc/a.c  make src/a.c\nb +1     ls \"$@\"\n  b\n  c␊\n\n\
@@ -234,7 +260,7 @@ mod tests {
             fallback: Vec::new(),
         });
         assert_eq!(
-            listing(&spec).unwrap().text(),
+            listing(&spec).unwrap().text(OutputWidth::Pipe),
             "task  model       work\nauth  local/qwen  Move it.\nmake  –           make all\n\n\
              2 tasks, 3 at once; nothing was started\n"
         );

@@ -48,10 +48,7 @@ impl ExitCode {
             Self::Success => "every task is done and has landed",
             Self::NotStarted => "nothing was started: usage, settings, repository or machine",
             Self::Partial => "some tasks failed; what succeeded has landed",
-            Self::Kept => {
-                "every task finished, but some work conflicts, could not be captured or written, \
-                 or waits on such work, and is kept"
-            }
+            Self::Kept => "every task finished; some work did not land and is kept",
             Self::NoSuccess => "no task succeeded",
             Self::Exhausted => "stopped by a budget or a quota",
             Self::Bug => "a bug in Regatta; the message names the report",

@@ -178,7 +178,7 @@ pub fn carry_notices(
     let paths = paths.of(&repo.root);
     let run = RunName::of(RunId::generate(), RunName::SHORTEST);
     let mut context = RunContext::of(&repo, &paths, &Faults::default(), &run);
-    // There is no folder of such a run. One above it is on the same disk.
+    // The folder of this run does not exist yet. Its parent is on the same disk.
     let above = context.folder.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned);
     context.folder = above.unwrap_or_else(|| repo.root.clone());
     Ok(Scanned::of(&context, u64::MAX, carry)?.selection.notices)

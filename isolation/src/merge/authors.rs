@@ -17,7 +17,7 @@ pub(super) struct PathAuthors {
     /// The task whose file is not there any more: that removed the file with which the tasks began, or that
     /// had added another one.
     removed: Option<TaskName>,
-    /// The task that removed that file, whoever had added it.
+    /// The task that removed that file. Another task may have added it.
     remover: Option<TaskName>,
     /// The task that added the file that is there now.
     added: Option<TaskName>,
@@ -182,7 +182,7 @@ impl Merger<'_> {
     }
 
     /// Keeps what a task itself left, for the tasks that build on it. A file that followed a renamed folder
-    /// is the one at its final path, whoever added that first.
+    /// is the one at its final path, even if another one added that first.
     pub(super) fn keep_work(&mut self, task: &TaskName, changes: &[Change], pathwise: &Pathwise) {
         for (to, (side, path)) in &pathwise.followed {
             if *side == SideName::Theirs {

@@ -194,7 +194,7 @@ async fn a_run_that_is_going_on_is_left_alone() {
     bench.record(vec![("auth", &[][..], End::Done(1, None)), ("slow", &[], End::Open)]).await;
     let error = apply(&bench, &[]).await.0.unwrap_err();
     assert_eq!(error.exit, ExitCode::NotStarted);
-    assert_eq!(error.because, ["it is still going on"]);
+    assert_eq!(error.because, ["the run is still running"]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ async fn until_end(
             }
         };
         let Some(event) = event else {
-            let ended = Failure::new(FailureClass::Crashed, "its events ended before it did");
+            let ended = Failure::new(FailureClass::Crashed, "its events ended before the end");
             return Err(Printed::EngineFailed(ended));
         };
         output.event(&event).map_err(Printed::OutputFailed)?;

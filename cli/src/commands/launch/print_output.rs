@@ -98,7 +98,7 @@ fn note_of(event: &Event) -> Option<String> {
             left.map_or_else(|| reason.clone(), |left| format!("{reason}, for {left}"))
         }
         SessionEvent::AutoRetryStart { delay_ms, error_message, .. } => {
-            format!("{error_message}; it is asked again in {delay_ms} ms")
+            format!("{error_message}; next request in {delay_ms} ms")
         }
         SessionEvent::RetryFallbackApplied { from, to, error_message } => {
             format!("{to} is asked in place of {from}: {error_message}")

@@ -10,7 +10,7 @@ use protocol::{ExitCode, Message, TaskId, TaskState, Work};
 use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_damaged_session};
 
-use super::super::context::{CommandContext, Out, say};
+use super::super::context::{CommandContext, Out, write_text};
 use super::super::kept_work::label;
 use super::super::target::{Target, TargetKind};
 use super::{if_exists, log_path, outcome, unreadable, warn_of_damage};
@@ -224,7 +224,7 @@ fn print(
     }
     let prefix = prefix.map(|prefix| context.view.palette.paint(Meaning::Aside, prefix));
     let prefix = prefix.unwrap_or_default();
-    text.iter().try_for_each(|line| say(out, format!("{prefix}{line}").trim_end()))
+    text.iter().try_for_each(|line| write_text(out, format!("{prefix}{line}").trim_end()))
 }
 
 fn print_json_lines(row: &TaskRow, added: &Added, out: Out<'_>) -> Result<(), Error> {
@@ -240,7 +240,7 @@ fn print_json_lines(row: &TaskRow, added: &Added, out: Out<'_>) -> Result<(), Er
             Error::new(crate::error::ErrorKind::Bug, "cannot write a line as JSON")
                 .caused_by(&error)
         })?;
-        say(out, &printable_json(json))?;
+        write_text(out, &printable_json(json))?;
     }
     Ok(())
 }

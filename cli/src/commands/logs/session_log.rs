@@ -11,7 +11,7 @@ use protocol::{EntryId, ExitCode, SessionEntry, Timestamp, Usage};
 use serde::Serialize;
 use store::{BlobFolder, LoadedSession, SessionLine, is_log_open, sessions_named};
 
-use super::super::context::{CommandContext, Out, print_json, say};
+use super::super::context::{CommandContext, Out, print_json, say, write_text};
 use super::super::target::Target;
 use super::follow::settled;
 use super::{unreadable, warn_of_damage};
@@ -85,7 +85,7 @@ impl SessionTarget {
         }
         read.heading(view, out)?;
         let lines = transcript(&read.conversation(), view);
-        lines.iter().try_for_each(|line| say(out, line))?;
+        lines.iter().try_for_each(|line| write_text(out, line))?;
         read.end(out)
     }
 
@@ -271,7 +271,7 @@ impl Printed {
         let shown: Vec<_> = path[..count].iter().map(|it| (it.timestamp, &it.entry)).collect();
         let lines = transcript(&shown, view);
         let new = lines.get(self.lines..).unwrap_or_default();
-        new.iter().try_for_each(|line| say(out, line))?;
+        new.iter().try_for_each(|line| write_text(out, line))?;
         self.lines = lines.len();
         self.last = count.checked_sub(1).and_then(|last| read.on_path.get(last).copied());
         Ok(())
@@ -293,5 +293,5 @@ fn json_line(line: &JsonLine<'_>, out: Out<'_>) -> Result<(), Error> {
     let json = serde_json::to_string(line).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write a line as JSON").caused_by(&error)
     })?;
-    say(out, &printable_json(json))
+    write_text(out, &printable_json(json))
 }

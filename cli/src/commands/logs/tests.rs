@@ -8,8 +8,10 @@ use protocol::{
 use serde_json::{Value, json};
 use store::{SessionLogFiles, read_session};
 
+use super::super::context::Output;
 use super::super::fake_repository::{Bench, End, in_tree};
 use super::*;
+use crate::render::OutputWidth;
 
 /// A run of a command, an agent that failed, an agent without a log, and a task that runs.
 async fn bench() -> (Bench, RunName) {
@@ -186,6 +188,11 @@ async fn a_reader_who_has_read_enough_ends_it_quietly() {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+    impl Output for Closed {
+        fn room(&self) -> OutputWidth {
+            OutputWidth::Pipe
         }
     }
     let (bench, _) = bench().await;

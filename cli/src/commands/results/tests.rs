@@ -119,5 +119,5 @@ async fn a_run_that_goes_on_says_so() {
     let run = bench.record(vec![("a", &[][..], End::Open)]).await;
     let error = said(&bench, Form::Text, &of("@")).unwrap_err();
     assert_eq!(error.what, format!("no task of run {run} yielded anything"));
-    assert_eq!(error.because, ["it is still going on"]);
+    assert_eq!(error.because, ["the run is still running"]);
 }

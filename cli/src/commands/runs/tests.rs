@@ -63,7 +63,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              regatta conflicts {name}                the lines that conflict\n        \
              regatta apply {name}/billing --markers  settles it; or --ours, --theirs, --union, --tool\n        \
              regatta diff {name}/search              its unfinished work\n        \
-             regatta apply {name}/search             lands it nevertheless\n\
+             regatta apply {name}/search             lands it anyway\n\
              failed  regatta logs {name}/search              it ended with code 3\n\
              undo    regatta undo {name}                     takes back what has landed\n"
         )
@@ -200,7 +200,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
             "search  kept         1  +1 −0    1.2s   24.1k        ?",
             "make    landed       1  +1 −0    1.2s       –        –",
             "1 landed · 2 kept    2.4s · 48.2k tokens · cost unknown",
-            "44.0k tokens read from caches · what caches saved is unknown",
+            "44.0k tokens read from caches · savings by caches are unknown",
         ]
     );
     let account = "auth  took 1.2s, 24.1k tokens (2.0k read, 22.0k read from a cache, 100 written) \

@@ -103,7 +103,10 @@ async fn a_run_of_another_repository_is_pointed_to() {
     let error = found(&bench, run.as_str()).unwrap_err();
     assert_eq!(
         (&error.because[..], &error.hints[..]),
-        (&[format!("it worked on {}, which is not there any more", other.display())][..], &[][..])
+        (
+            &[format!("it worked on {}, which does not exist any more", other.display())][..],
+            &[][..]
+        )
     );
 }
 

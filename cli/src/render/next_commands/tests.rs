@@ -57,7 +57,7 @@ fn every_kept_piece_of_work_has_a_command_that_leads_to_it() {
             "        regatta diff r7k3f                     the work of all tasks",
             "        regatta apply r7k3f                    lands what is ready",
             "        regatta diff r7k3f/search              its unfinished work",
-            "        regatta apply r7k3f/search             lands it nevertheless",
+            "        regatta apply r7k3f/search             lands it anyway",
             "failed  regatta logs r7k3f/search              not logged in (code 1)",
             "undo    regatta undo r7k3f                     takes back what has landed",
         ]

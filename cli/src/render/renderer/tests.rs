@@ -8,7 +8,8 @@ use protocol::{
 };
 
 use super::super::live_notes::LiveNote;
-use super::super::terminal::{ColorEnv, OutputOptions, TermCapability, Terminal};
+use super::super::line_wrap::too_long;
+use super::super::terminal::{ColorEnv, OutputOptions, Size, TermCapability, Terminal};
 use super::super::test_terminal::{SIZE, TestTerminal, run_started};
 use super::*;
 use crate::args::{Globals, ProgressStyle};
@@ -233,8 +234,12 @@ fn events_of_an_agent() -> Vec<Event> {
 }
 
 fn view(options: OutputOptions) -> View {
+    view_on(None, options)
+}
+
+fn view_on(stdout: Option<fn() -> Size>, options: OutputOptions) -> View {
     let terminal = Terminal {
-        stdout: None,
+        stdout,
         stderr: None,
         capability: TermCapability::Able,
         color_env: ColorEnv::Silent,
@@ -248,9 +253,13 @@ fn shown(options: OutputOptions) -> (String, String) {
 }
 
 fn shown_of(events: Vec<Event>, options: OutputOptions) -> (String, String) {
+    shown_on(view(options), events, CommandHints::default())
+}
+
+fn shown_on(view: View, events: Vec<Event>, hints: CommandHints) -> (String, String) {
     let (out, err) = (Sink::default(), Sink::default());
     let streams = OutputStreams { out: Box::new(out.clone()), err: Box::new(err.clone()) };
-    let mut renderer = renderer(view(options), streams, CommandHints::default());
+    let mut renderer = renderer(view, streams, hints);
     for event in events {
         renderer.event(&event).unwrap();
         renderer.tick(event.at);
@@ -288,11 +297,42 @@ kept    regatta diff r7k3f/billing             its changes; for | git apply --3w
         regatta conflicts r7k3f                the lines that conflict
         regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool
         regatta diff r7k3f/search              its unfinished work
-        regatta apply r7k3f/search             lands it nevertheless
+        regatta apply r7k3f/search             lands it anyway
 failed  regatta logs r7k3f/search              it ended with code 1�␊
 undo    regatta undo r7k3f                     takes back what has landed
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
+}
+
+#[test]
+fn a_command_that_was_not_found_is_explained_in_the_row_of_its_task_and_beside_its_log() {
+    let repository = tempfile::tempdir().unwrap();
+    for folder in [".git", "node_modules/.bin"] {
+        std::fs::create_dir_all(repository.path().join(folder)).unwrap();
+    }
+    std::fs::write(repository.path().join("node_modules/.bin/mocha"), "").unwrap();
+    let mut events = events();
+    for event in &mut events {
+        if let EventKind::TaskFinished { report, .. } = &mut event.kind
+            && let Outcome::Failed { failure } = &mut report.outcome
+        {
+            "sh: 1: mocha: not found (code 127: the shell did not find a command)"
+                .clone_into(&mut failure.message);
+        }
+    }
+    let hints =
+        CommandHints { repo: Some(repository.path().to_owned()), ..CommandHints::default() };
+    let options = OutputOptions::from(&Globals::default());
+    let (out, _) = shown_on(view(options), events.clone(), hints.clone());
+    let hint = "try --carry 'node_modules/**'; sh: 1: mocha: not found";
+    for begin in ["search   failed: command", "failed  regatta logs r7k3f/search"] {
+        let line = out.lines().find(|line| line.starts_with(begin));
+        assert!(line.is_some_and(|line| line.contains(hint)), "{begin}: {out}");
+    }
+    let on_terminal = view_on(Some(|| Size { columns: 80, rows: 24 }), options);
+    let (out, _) = shown_on(on_terminal, events, hints);
+    assert_eq!(too_long(&out), [""; 0], "{out}");
+    assert!(out.contains("\n      try --carry 'node_modules/**'; sh: 1: mocha"), "{out}");
 }
 
 #[test]

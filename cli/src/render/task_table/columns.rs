@@ -39,7 +39,7 @@ impl Columns {
         let outcome = widest(&|row| row.outcome.word.clone(), "outcome");
         let lines = widest(&|row| row.changes.map(changed_lines).unwrap_or_default(), "lines");
         let used = table.rows.iter().any(|row| row.usage.is_some());
-        let task = rows.iter().map(|listed| width(&listed.row.task) + width(&listed.others()));
+        let task = rows.iter().map(|listed| width(&listed.label()));
         let task = task.max().unwrap_or(0).max("task".len());
         let task = match table.room {
             OutputWidth::Pipe => task,

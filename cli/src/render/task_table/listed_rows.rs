@@ -15,35 +15,56 @@ pub(in crate::render) const WHOLE: usize = 50;
 /// How many rows that say the same and no more are listed before they become one row with a count.
 const EQUAL: usize = 10;
 
-/// A row of the table with the number of rows after it that say the same.
+/// A row of the table with the rows after it that say the same.
 pub(super) struct ListedRow<'a> {
     pub(super) row: &'a TableRow,
+    /// How many these are.
     pub(super) equal: usize,
+    /// The first of these.
+    second: Option<&'a TableRow>,
 }
 
-impl ListedRow<'_> {
-    /// Returns what the label of the row says of the other tasks that it stands for.
-    pub(super) fn others(&self) -> String {
-        if self.equal > 0 { format!(" and {} more", self.equal) } else { String::new() }
+impl<'a> ListedRow<'a> {
+    fn alone(row: &'a TableRow) -> Self {
+        Self { row, equal: 0, second: None }
+    }
+
+    /// Returns the label of a row for several tasks: how many, and the first ones. At most `room` columns
+    /// wide if one of their labels fits.
+    fn of_several(&self, room: usize) -> String {
+        let count = format!("{} tasks: ", self.equal + 1);
+        let names: Vec<_> = [Some(self.row), self.second].into_iter().flatten().collect();
+        let names: Vec<String> = names.into_iter().map(|row| row.task.clone()).collect();
+        let both = format!("{count}{}{REST}", names.join(", "));
+        if width(&both) <= room {
+            return both;
+        }
+        let left = room.saturating_sub(width(&count) + width(REST));
+        format!("{count}{}{REST}", shorten(&names[..1], left).concat())
+    }
+
+    /// Returns the label, whatever its width.
+    pub(super) fn label(&self) -> String {
+        if self.equal > 0 { self.of_several(usize::MAX) } else { self.row.task.clone() }
     }
 }
 
-/// Returns the labels of the rows, each at most `room` columns wide if the count of other tasks fits.
+/// What stands for the tasks that a label does not name.
+const REST: &str = ", …";
+
+/// Returns the labels of the rows, each at most `room` columns wide if the count of tasks fits.
 pub(super) fn labels(rows: &[ListedRow<'_>], room: usize) -> Vec<String> {
     let names: Vec<String> = rows.iter().map(|listed| listed.row.task.clone()).collect();
-    let widest = rows.iter().map(|listed| width(&listed.others())).max().unwrap_or(0);
     let alone = shorten(&names, room);
-    let of_several = shorten(&names, room.saturating_sub(widest));
-    let label = |(listed, (alone, of_several)): (&ListedRow<'_>, (String, String))| {
-        let name = if listed.equal > 0 { of_several } else { alone };
-        format!("{name}{}", listed.others())
+    let label = |(listed, alone): (&ListedRow<'_>, String)| {
+        if listed.equal > 0 { listed.of_several(room) } else { alone }
     };
-    rows.iter().zip(alone.into_iter().zip(of_several)).map(label).collect()
+    rows.iter().zip(alone).map(label).collect()
 }
 
 pub(super) fn listed_rows(table: &Table) -> Vec<ListedRow<'_>> {
     if table.rows_shown == TableRows::All {
-        return table.rows.iter().map(|row| ListedRow { row, equal: 0 }).collect();
+        return table.rows.iter().map(ListedRow::alone).collect();
     }
     if table.rows_shown == TableRows::Folded && table.rows.len() <= WHOLE {
         return folded(table.rows.iter());
@@ -57,20 +78,20 @@ pub(super) fn listed_rows(table: &Table) -> Vec<ListedRow<'_>> {
 fn folded<'a>(rows: impl Iterator<Item = &'a TableRow> + Clone) -> Vec<ListedRow<'a>> {
     let says_more =
         |row: &TableRow| row.changes.is_some_and(|it| it.files > 0) || row.usage.is_some();
-    let mut counts: HashMap<&OutcomeLine, usize> = HashMap::new();
+    let mut equal: HashMap<&OutcomeLine, Vec<&TableRow>> = HashMap::new();
     for row in rows.clone().filter(|row| !says_more(row)) {
-        *counts.entry(&row.outcome).or_default() += 1;
+        equal.entry(&row.outcome).or_default().push(row);
     }
     let mut listed = Vec::new();
     for row in rows {
-        match counts.get_mut(&row.outcome).filter(|_| !says_more(row)) {
-            // An earlier row stands for this one.
-            Some(0) => {}
-            Some(count) if *count > EQUAL => {
-                listed.push(ListedRow { row, equal: *count - 1 });
-                *count = 0;
+        match equal.get(&row.outcome).filter(|equal| equal.len() > EQUAL && !says_more(row)) {
+            Some(equal) if std::ptr::eq(equal[0], row) => {
+                let second = equal.get(1).copied();
+                listed.push(ListedRow { row, equal: equal.len() - 1, second });
             }
-            _ => listed.push(ListedRow { row, equal: 0 }),
+            // An earlier row stands for this one.
+            Some(_) => {}
+            None => listed.push(ListedRow::alone(row)),
         }
     }
     listed

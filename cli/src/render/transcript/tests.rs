@@ -235,16 +235,16 @@ fn what_a_model_could_not_say_or_call_is_told_too() {
         "prompt  03:04:06
   Do it.
 
-its answer is not whole  03:04:07
+its answer is incomplete  03:04:07
   the connection was lost
 
-its answer is not whole  03:04:08
+its answer is incomplete  03:04:08
   it was stopped
 
 ● write {\"path\": \"a
     no result yet
 
-its answer is not whole  03:04:09
+its answer is incomplete  03:04:09
   it was too long and was cut off
 
 ● yield

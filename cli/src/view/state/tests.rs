@@ -282,7 +282,7 @@ fn an_answer_without_a_word_says_why_unless_it_calls_tools() {
         thought_signature: None,
     };
     for (content, note) in [
-        (vec![MessagePart::thinking("hm")], Some("the model has thought, and then said nothing")),
+        (vec![MessagePart::thinking("hm")], Some("the model sent thinking and no text")),
         (vec![MessagePart::ToolCall(call)], None),
         (vec![MessagePart::text("yes")], None),
     ] {

@@ -66,7 +66,7 @@ pub(crate) fn crowded(folder: &Path) {
     assert_eq!(fs::read_to_string(folder.join("log")).unwrap().trim(), reapers[0]);
 }
 
-/// Sends more descriptors than may be under way, which nobody receives. Those of other processes of this
+/// Sends more descriptors than may be under way, without a receiver. Those of other processes of this
 /// user count, too: as long as they leave no room, what is refused now need not be refused later.
 fn crowd() -> [OwnedFd; 2] {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -85,7 +85,7 @@ fn where_case_is_folded_a_name_that_is_there_in_another_case_is_a_conflict_and_n
     assert_eq!(git.differences(&repository.dot_git()), Vec::<String>::new());
 
     let shown = place.regatta(repository.root()).words("conflicts @").run().expect_code(0);
-    assert!(shown.stdout.contains("another name there differs only in case"), "{shown}");
+    assert!(shown.stdout.contains("another file has a name that differs only in case"), "{shown}");
     let refused = place.regatta(repository.root()).words("apply @ two --union").run();
     refused.expect_refusal(&["with `--union`", "differs only in case"]);
     let clean = place.regatta(repository.root()).words("apply @ two --clean").run();

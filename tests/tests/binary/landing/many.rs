@@ -103,7 +103,7 @@ fn a_program_that_has_one_of_many_files_open_loses_nothing_and_the_other_tasks_l
     assert_eq!(conflict["path"], "folder-1/201.txt", "{finished}");
     assert_eq!(conflict["reason"], "contested", "{finished}");
     let conflicts = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
-    let reason = "another program had it open for writing, or changed it meanwhile";
+    let reason = "another program had the file open for writing, or changed it";
     assert!(conflicts.stdout.contains(reason), "{conflicts}");
     place.expect_nothing_left(&repository);
 }

@@ -290,6 +290,6 @@ fn apply_says_why_no_work_of_a_run_is_left_to_land() {
     let _kept = kept.run().expect_code(0);
     let _gone = place.regatta(repository.root()).words("discard @").run().expect_code(0);
     let said = apply("@");
-    assert!(said.ends_with("is left to land: what had not landed was discarded\n"), "{said}");
+    assert!(said.ends_with("is left to land: the rest was discarded\n"), "{said}");
     assert!(!repository.has("y.txt"));
 }

@@ -156,7 +156,7 @@ fn models_are_listed_with_the_reason_why_others_cannot_be_used() {
     );
     let nothing = models("models no-such-model").run().expect_code(0);
     assert!(
-        nothing.stdout.is_empty() && nothing.stderr.contains("no model has such a name"),
+        nothing.stdout.is_empty() && nothing.stderr.contains("no model matches this name"),
         "{nothing}"
     );
 }

@@ -66,7 +66,7 @@ fn a_run_that_goes_on_or_was_not_measured_says_so() {
     let mut running = place.run_in(&repository).exec(&script).start();
     running.until("task_started");
     let shown = show().expect_code(0);
-    assert!(shown.stdout.contains("is still going on; 0 of 1 task ended so far"), "{shown}");
+    assert!(shown.stdout.contains("is still running; 0 of 1 task ended so far"), "{shown}");
     assert!(shown.stdout.contains("no task has ended yet"), "{shown}");
     std::fs::write(&gate, "").unwrap();
     let run = running.wait().expect_code(0).run_name();

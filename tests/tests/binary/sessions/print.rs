@@ -183,8 +183,8 @@ fn an_answer_without_a_word_is_an_error_that_says_why() {
     let place = sandbox();
     let thought = Answer::Says(Said { thinking: "hm".to_owned(), ..Said::default() });
     for (answer, words, why) in [
-        (thought, "", "because the model has thought, and then said nothing"),
-        (Answer::nothing(), "--mode json", "because the model has said nothing"),
+        (thought, "", "because the model sent thinking and no text"),
+        (Answer::nothing(), "--mode json", "because the model sent no text"),
     ] {
         let model = model(steps(vec![answer]));
         let done = session(&place, &model).words(words).arg(marker("s")).run().expect_code(1);
@@ -224,6 +224,6 @@ fn the_parts_of_a_paused_answer_are_printed_as_one_and_a_pause_without_a_word_is
     let _ends_with_an_answer = model.take_violations();
     model.talk("s", steps(vec![paused("")]));
     let empty = asked().run().expect_code(1);
-    let why = "error: the answer is empty\n  because the model has paused before its first word\n";
+    let why = "error: the answer is empty\n  because the model paused before its first word\n";
     assert!(empty.stderr.contains(why), "{empty}");
 }

@@ -137,7 +137,7 @@ fn an_agent_resolves_conflicts_and_the_ledger_says_which_and_what_it_used() {
     assert!(gc.stdout.contains("would remove  3 captures"), "what settled goes with it: {gc}");
     for (words, left) in [("discard --dry-run", 1), ("discard", 0)] {
         let gone = place.regatta(repository.root()).words(words).arg(&name).run().expect_code(0);
-        let line = format!("theirs  what a resolver wrote: refs/tasks/{resolved}");
+        let line = format!("theirs  output of a resolver: refs/tasks/{resolved}");
         assert!(gone.stdout.contains(&line), "{gone}");
         assert_eq!(kept().len(), left, "{words}");
     }
@@ -167,7 +167,7 @@ fn nothing_lands_without_a_model_or_of_what_an_agent_makes_that_is_refused_of_a_
     let gives_up =
         "calls = [{ tool = \"yield\", arguments = { result = { error = \"no idea\" } } }]";
     let refusals = [
-        (both("first\\nours\\n"), YIELDS, "it left the file as it was, or as it stands"),
+        (both("first\\nours\\n"), YIELDS, "it left the file as it was, or wrote the version"),
         (both("first\\nours\\nmore\\n"), YIELDS, "nothing of theirs is left"),
         (both("first\\ntheirs\\n"), YIELDS, "nothing of ours is left"),
         ("sed -i '1s/^/more\\n/' list.txt it*odd.txt".into(), YIELDS, "markers of a conflict"),

@@ -56,7 +56,7 @@ fn a_path_that_git_would_filter_stays_as_it_is_and_the_rest_is_committed() {
         let plan = Plan::default().task("a", "echo b > a.up; echo b > b.txt");
         let run = place.run_plan(&repository, &plan).words("--merge stack").run().expect_code(4);
         let refused = regatta(&place, &repository, "apply @ a --theirs");
-        refused.expect_refusal(&["a filter program would have to run to commit it"]);
+        refused.expect_refusal(&["git would run a filter program to commit it"]);
         let landed = regatta(&place, &repository, &format!("apply @ a {words}"));
         let landed = landed.expect_code(code);
         let branch = Mode::Stack.branch(&run, "a");

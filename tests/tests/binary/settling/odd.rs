@@ -133,7 +133,7 @@ fn a_submodule_is_named_as_the_reason_and_never_touched() {
     assert_eq!(conflict["reason"], "submodule", "{run}");
     assert_eq!(conflict["ours"]["mode"], 0o160_000, "{run}");
     for option in ["--theirs", "--markers"] {
-        apply(&place, &repository, option).expect_refusal(&["a submodule is there, or above it"]);
+        apply(&place, &repository, option).expect_refusal(&["it is inside a submodule, or is one"]);
     }
     let show = place.regatta(repository.root()).words("show @/theirs:lib/lib.txt --ours").run();
     show.expect_refusal(&["it is a submodule at commit"]);

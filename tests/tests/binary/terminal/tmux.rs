@@ -128,7 +128,7 @@ fn after_many_resizes_each_word_is_in_the_scrollback_once() {
     }
     assert_eq!(text.matches("works").count(), 0, "a copy of the live part in\n{text}");
     tmux.press(&["C-d"]);
-    tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+    tmux.until("the shell", |text| text.contains("regatta --resume"));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_suspended_session_leaves_the_terminal_as_it_was_and_goes_on() {
     exchange.answer("Well.");
     tmux.until("the answer", |text| text.contains("Well.") && !text.contains("works"));
     tmux.press(&["C-d"]);
-    tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+    tmux.until("the shell", |text| text.contains("regatta --resume"));
     assert_eq!(settings("after"), before);
 }
 
@@ -226,7 +226,7 @@ fn a_list_in_tmux_leaves_nothing_in_the_scrollback() {
         assert_eq!(text.matches(once).count(), 1, "{once} in\n{text}");
     }
     tmux.press(&["C-d"]);
-    tmux.until("the shell", |text| text.contains("continue with: regatta --resume"));
+    tmux.until("the shell", |text| text.contains("regatta --resume"));
 }
 
 #[test]

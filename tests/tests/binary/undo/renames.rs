@@ -66,7 +66,7 @@ fn a_file_whose_old_name_is_taken_stays_at_its_new_name_until_a_later_undo() {
     repository.write("a/f0.txt", "of the user\n");
     let undo = || place.regatta(repository.root()).words("undo @").run();
     let undone = undo().expect_code(4);
-    let left = "left        a/f0.txt: there is another file now\n";
+    let left = "left        b/m7.txt (renamed from a/f0.txt): a/f0.txt is another file now\n";
     assert!(undone.stdout.contains(left), "{undone}");
     assert_eq!(repository.text("a/f0.txt"), "of the user\n");
     assert_eq!(repository.text("b/m7.txt"), "a/f0.txt\n");
