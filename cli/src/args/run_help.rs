@@ -40,8 +40,10 @@ How tasks are named:
   By the item, or the first words of the TASK: write-tests-for-lib, and
   write-tests-for-lib-2. NAME=TASK names the TASK of a model; with --exec, a
   TASK is passed on as it is. --name NAME names the only task. A NAME has
-  lower-case letters, digits and -. `t2` is the second task, unless a task of
-  the run has a name like t1.
+  lower-case letters, digits and -. DEBUG=1 fails and n=2 is wrong are
+  prompts: a NAME has no capitals, and no digit follows its =. A blank before
+  NAME= makes it a part of the prompt. `t2` is the second task, unless a task
+  of the run has a name like t1.
 
 Models:
   A model has tools to read, write and edit files and to run commands. It is

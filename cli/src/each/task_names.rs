@@ -26,9 +26,12 @@ pub(crate) struct NamedPrompt {
 
 impl NamedPrompt {
     /// Parses a prompt of the command line. Only lower-case letters, digits and `-` before a `=` are a
-    /// name, so that `DEBUG=1 fails` and `a == b` are prompts.
+    /// name, and none where a digit or another `=` follows, so that `DEBUG=1 fails`, `n=2 is wrong` and
+    /// `a == b` are prompts.
     pub(crate) fn parse(text: &str) -> Self {
-        let named = text.split_once('=').filter(|(_, rest)| !rest.starts_with('='));
+        let is_value =
+            |rest: &str| rest.starts_with(|first: char| first == '=' || first.is_ascii_digit());
+        let named = text.split_once('=').filter(|(_, rest)| !is_value(rest));
         let named = named.and_then(|(name, rest)| Some((chosen_name(name).ok()?, rest)));
         match named {
             Some((name, rest)) => Self { name: Some(name), prompt: rest.to_owned() },
@@ -215,6 +218,10 @@ mod tests {
             ("2=", Some("2"), ""),
             ("DEBUG=1 fails", None, "DEBUG=1 fails"),
             ("x==1 fails", None, "x==1 fails"),
+            ("n=2 is wrong here", None, "n=2 is wrong here"),
+            ("timeout=30s is too short", None, "timeout=30s is too short"),
+            ("mode=fast breaks it", Some("mode"), "fast breaks it"),
+            ("n= 2 tests fail", Some("n"), " 2 tests fail"),
             ("a b=c", None, "a b=c"),
             ("a_b=c", None, "a_b=c"),
             ("-a=b", None, "-a=b"),

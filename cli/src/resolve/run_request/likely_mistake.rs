@@ -4,8 +4,8 @@ use super::{RunRequest, TaskSource};
 use crate::each::{NamedPrompt, WorkTemplate};
 
 impl RunRequest {
-    /// Returns a note about a likely mistake: words without quotes are tasks of one word each, and a
-    /// prompt without placeholders is the same for each item.
+    /// Returns a note about a likely mistake: words without quotes are tasks of one word each, a prompt
+    /// without placeholders is the same for each item, and the only prompt needs no name before it.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let prompts = match &self.0 {
@@ -24,6 +24,14 @@ impl RunRequest {
             | TaskSource::Plan(_)
             | TaskSource::Command(_) => return None,
         };
+        if let [NamedPrompt { name: Some(name), prompt }] = prompts.as_slice()
+            && prompt.starts_with(|first: char| first.is_lowercase())
+        {
+            return Some(format!(
+                "`{name}=` names the task, and its prompt begins with `{}`; a blank before `{name}=` makes it a part of the prompt",
+                prompt.split_whitespace().next().unwrap_or_default()
+            ));
+        }
         let single = |prompt: &NamedPrompt| {
             prompt.name.is_none() && !prompt.prompt.trim().contains(char::is_whitespace)
         };

@@ -78,6 +78,14 @@ fn words_that_may_have_lost_their_quotes_are_remarked_upon() {
     assert!(told.starts_with("these are 3 tasks of one word each, the first is `fix`"), "{told}");
     assert_eq!(note(&["fix the tests", "lint"]), None);
     assert_eq!(note(&["lint"]), None);
+    let told = note(&["mode=fast breaks it"]).unwrap();
+    assert!(
+        told.starts_with("`mode=` names the task, and its prompt begins with `fast`"),
+        "{told}"
+    );
+    for words in [&["n=2 is wrong"][..], &["docs=Fix it"], &["a=fix it", "b=test it"]] {
+        assert_eq!(note(words), None, "{words:?}");
+    }
     let each = |prompt: &str| {
         let tasks = vec![prompt.to_owned()];
         let args = RunArgs { tasks, each: owned("*.rs"), ..RunArgs::default() };
