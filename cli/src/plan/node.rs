@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// Returns the key of each value that is no map and no list of maps, by the place at which the
+    /// Returns the key of each value that is no map and not the list of tasks, by the place at which the
     /// value begins. The items of a list have its key.
     pub(super) fn keys(&self) -> BTreeMap<usize, String> {
         fn collect(node: &Node, key: Option<&str>, keys: &mut BTreeMap<usize, String>) {
@@ -84,7 +84,8 @@ impl Node {
                 collect(item, key, keys);
             }
             let is_map = |node: &Node| matches!(node.value, NodeValue::Map(_));
-            if let Some(key) = key.filter(|_| !is_map(node) && !node.items().iter().any(is_map)) {
+            let is_tasks = |key: &str| key == "task" && node.items().iter().any(is_map);
+            if let Some(key) = key.filter(|key| !is_map(node) && !is_tasks(key)) {
                 let _first = keys.entry(node.span.start).or_insert_with(|| key.to_owned());
             }
         }
@@ -159,6 +160,10 @@ impl<'de> Deserializer<'de> for Node {
         if is_spanned(name) {
             let span = self.span.clone();
             return visitor.visit_map(SpannedDeserializer::new(self, span));
+        }
+        if matches!(self.value, NodeValue::List(_)) {
+            // A table would be read from the items of a list, in the order of its keys.
+            return Err(ValueError::new(self.span, "invalid type: list, expected a map"));
         }
         self.deserialize_any(visitor)
     }

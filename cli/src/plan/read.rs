@@ -75,7 +75,11 @@ pub(crate) fn read(source: &PlanSource, standard: &mut dyn Read) -> Result<Plan,
         NodeValue::Map(_) => root,
         NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Text(_) | NodeValue::List(_) => {
             let what = "expected a table with the keys of a plan";
-            return Err(text.error(&root.span, what).hint("regatta schema plan"));
+            let version = text.syntax.entry("version", "1");
+            return Err(text
+                .error(&root.span, what)
+                .hint(format!("{version} (first, and then {})", text.syntax.first_task()))
+                .hint("regatta schema plan"));
         }
     };
     let text = PlanText { keys: &root.keys(), ..text };
@@ -163,7 +167,9 @@ impl KeyTable {
     fn unknown(&self, error: Error, name: &str) -> Error {
         match nearest(name, self.keys.iter().map(String::as_str)) {
             Some(near) => error.hint(near),
-            None => error.because(format!("the keys are {}", self.keys.join(", "))),
+            None => error
+                .because(format!("the keys are {}", self.keys.join(", ")))
+                .hint("regatta schema plan"),
         }
     }
 }

@@ -15,6 +15,32 @@ use super::node::ValueError;
 use super::syntax::PlanSyntax;
 use crate::error::{Error, ErrorKind};
 
+/// The keys of a plan with examples of their values, which are written alike in each syntax.
+const EXAMPLES: [(&str, &str); 22] = [
+    ("version", "1"),
+    ("name", "\"docs\""),
+    ("jobs", "8"),
+    ("model", "\"PROVIDER/ID\""),
+    ("fallback", "[\"PROVIDER/ID\"]"),
+    ("merge", "\"patch\""),
+    ("onto", "\"main\""),
+    ("land", "\"eager\""),
+    ("setup", "[\"npm ci\"]"),
+    ("carry", "[\".env\"]"),
+    ("union", "[\"src/mod.rs\"]"),
+    ("verify", "[\"cargo test\"]"),
+    ("wall", "\"20m\""),
+    ("output", "\"10MB\""),
+    ("turns", "40"),
+    ("tokens", "400000"),
+    ("cost", "\"2.00 USD\""),
+    ("prompt", "\"…\""),
+    ("exec", "\"make docs\""),
+    ("depends_on", "[\"ID\"]"),
+    ("priority", "1"),
+    ("must_change", "true"),
+];
+
 /// The text of a plan and the name of its file.
 #[derive(Clone, Copy)]
 pub(super) struct PlanText<'a> {
@@ -49,7 +75,13 @@ impl PlanText<'_> {
             let what = "the plan does not say for which version of the format it is written";
             return self.error(&(0..0), what).hint(self.syntax.entry("version", "1"));
         }
-        let message = message.replace("invalid type: unit value", "invalid type: nothing");
+        let message = message
+            .replace("invalid type: unit value", "invalid type: nothing")
+            .replace("invalid type: sequence", "invalid type: list")
+            .replace("invalid type: map", "invalid type: table");
+        let typed = message.strip_prefix("invalid type: string ");
+        let typed = typed.and_then(|rest| rest.strip_suffix(", expected a sequence"));
+        let typed = typed.map(|text| format!("[{text}]"));
         let what = match message.rsplit_once("expected ") {
             Some((before, "i64" | "i32" | "u64" | "u32")) => {
                 format!("{before}expected a whole number")
@@ -61,7 +93,26 @@ impl PlanText<'_> {
             }
             Some(_) | None => message,
         };
-        self.error(&error.span.clone().unwrap_or_default(), what)
+        let span = error.span.clone().unwrap_or_default();
+        self.with_example(self.error(&span, what), &span, typed)
+    }
+
+    /// Adds how the key of the value at `span` is written: with `value`, or with an example.
+    fn with_example(&self, error: Error, span: &Range<usize>, value: Option<String>) -> Error {
+        let Some(key) = self.keys.get(&span.start) else { return error };
+        let entry = match key.as_str() {
+            "task" => Some(self.syntax.first_task()),
+            "limits" => {
+                let wall = format!("{{ {} }}", self.syntax.entry("wall", "\"20m\""));
+                Some(self.syntax.entry(key, &wall))
+            }
+            key => {
+                let example = EXAMPLES.iter().find(|(of, _)| *of == key);
+                let value = value.or_else(|| example.map(|(_, value)| (*value).to_owned()));
+                value.map(|value| self.syntax.entry(key, &value))
+            }
+        };
+        entry.into_iter().fold(error, Error::hint)
     }
 
     /// Parses a word.
@@ -73,7 +124,10 @@ impl PlanText<'_> {
         word: &Spanned<String>,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Result<T, Error> {
-        read(word.get_ref()).map_err(|error| self.error(&word.span(), error.to_string()))
+        read(word.get_ref()).map_err(|error| {
+            let span = word.span();
+            self.with_example(self.error(&span, error.to_string()), &span, None)
+        })
     }
 
     /// Converts the value of `key` to a positive number of type `T`.
@@ -87,7 +141,10 @@ impl PlanText<'_> {
         let positive = u64::try_from(*number.get_ref()).ok().and_then(NonZeroU64::new);
         let counted = positive.and_then(|positive| T::try_from(positive).ok());
         let what = || format!("`{key}` is a number from 1 on");
-        counted.ok_or_else(|| self.error(&number.span(), what()))
+        counted.ok_or_else(|| {
+            let span = number.span();
+            self.with_example(self.error(&span, what()), &span, None)
+        })
     }
 
     /// Returns the values of a list, each checked with `check`.

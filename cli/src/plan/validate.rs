@@ -123,7 +123,7 @@ fn check_limits(
         let what = format!("`{key}` is for a model, and task `{name}` has a command");
         let wall = format!("{{ {} }}", text.syntax.entry("wall", "\"20m\""));
         let limits = text.syntax.entry("limits", &wall);
-        Err(text.error(&span, what).hint(format!("leave it out, or {limits}")))
+        Err(text.error(&span, what).hint("leave it out").hint(limits))
     })
 }
 

@@ -174,14 +174,66 @@ fn a_text_in_another_syntax_than_the_ending_says_is_told_what_it_looks_like() {
     assert!(
         error.to_string().contains("a second document begins (`---`), and only one is allowed")
     );
-    for (ending, text) in [("json", "[1]"), ("yaml", "- id: a"), ("yaml", "nothing")] {
-        let error = in_file(ending, text).expect_err("it is no plan");
-        assert!(
-            error
-                .to_string()
-                .contains(": expected a table with the keys of a plan\n  try: regatta schema plan"),
-            "{error}"
-        );
+    for (ending, text, hint) in [
+        ("json", "[1]", r#""version": 1 (first, and then "task": [{ "prompt": "…" }])"#),
+        ("yaml", "- id: a", r#"version: 1 (first, and then task: [{ prompt: "…" }])"#),
+        ("yaml", "nothing", "version: 1 (first"),
+    ] {
+        let error = in_file(ending, text).expect_err("it is no plan").to_string();
+        let said = format!(": expected a table with the keys of a plan\n  try: {hint}");
+        assert!(error.contains(&said), "{error}");
+        assert!(error.ends_with("\n  try: regatta schema plan"), "{error}");
+    }
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_or_amount_has_what_to_write_in_its_place() {
+    for (text, said, hint) in [
+        (
+            "setup: npm ci",
+            "`setup`: invalid type: string \"npm ci\", expected a list",
+            "setup: [\"npm ci\"]",
+        ),
+        ("verify: {a: b}", "invalid type: table, expected a list", ""),
+        (
+            "limits: [wall=2m]",
+            "`limits`: invalid type: list, expected a table",
+            "limits: { wall: \"20m\" }",
+        ),
+        (
+            "limits: [2m, 1MB, 3, 4, 1 USD]",
+            "`limits`: invalid type: list, expected a table",
+            "limits: { wall: \"20m\" }",
+        ),
+        (
+            "limits:\n  - wall: 2m",
+            "`limits`: invalid type: list, expected a table",
+            "limits: { wall: \"20m\" }",
+        ),
+        (
+            "limits: wall=2m",
+            "`limits`: invalid type: string \"wall=2m\", expected a table",
+            "limits: { wall: \"20m\" }",
+        ),
+        (
+            "limits: {cost: 1}",
+            "`cost`: invalid type: integer `1`, expected a string",
+            "cost: \"2.00 USD\"",
+        ),
+        ("limits: {wall: soon}", "`wall`: `soon` is not a duration", "wall: \"20m\""),
+        ("limits: {turns: 0}", "`turns` is a number from 1 on", "turns: 40"),
+        ("merge: nowhere", "`merge`: the modes are", "merge: \"patch\""),
+        ("jobs: many", "`jobs`: invalid type: string \"many\"", "jobs: 8"),
+        ("task: fix it", "`task`: invalid type: string \"fix it\"", "task: [{ prompt: \"…\" }]"),
+        ("task: [fix it]", "expected a table", "task: [{ prompt: \"…\" }]"),
+        ("task: [[fix it]]", "invalid type: list, expected a table", "task: [{ prompt: \"…\" }]"),
+    ] {
+        let task = if text.starts_with("task") { "" } else { "\ntask: [{exec: a}]" };
+        let whole = format!("version: 1\n{text}{task}\n");
+        let error = in_file("yaml", &whole).expect_err(text).to_string();
+        assert!(error.contains(said), "{text}: {error}");
+        let tried = error.split_once("\n  try: ").map(|(_, tried)| tried).unwrap_or_default();
+        assert_eq!(tried, hint, "{text}: {error}");
     }
 }
 
