@@ -202,6 +202,12 @@ impl PastLanding {
         let taken = undo.changes.iter().filter(|taken| taken.landing == self.id);
         let taken: Vec<&TakenChange> = taken.collect();
         if !taken.is_empty() {
+    /// Returns what the landing had found at a path, and what of it is left there: the same if nothing is.
+    fn versions(&self, path: &RepoPath) -> (Option<Entry>, Option<Entry>) {
+        let found = self.found.get(path).copied().flatten();
+        self.changes.get(path).map_or((found, found), |change| (change.before, change.after))
+    }
+
             self.take_back_files(&taken, steps);
             self.moment = moment;
         }
@@ -317,12 +323,10 @@ fn take_back(
         if is_taken(landing) {
             for step in rest.iter_mut().filter(|step| landing.found.contains_key(&step.path)) {
                 let mut own = step.clone();
-                if let Some(change) = landing.changes.get(&step.path)
-                    && change.after == step.expected
-                    && is_of_several(&step.path)
-                {
-                    own.new = change.before;
-                    step.expected = change.before;
+                let (before, after) = landing.versions(&step.path);
+                if after == step.expected && is_of_several(&step.path) {
+                    own.new = before;
+                    step.expected = before;
                 }
                 steps.push(own);
             }
