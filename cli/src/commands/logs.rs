@@ -103,12 +103,24 @@ struct Log<'a> {
     /// The session log, if a model works at the task and there is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<SessionLine>>,
+    /// The lines of the session log that cannot be read whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damage: Vec<DamagedLine>,
     /// The output, if a command does the work. Bytes that are not UTF-8 become `�`.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
     /// The verification that keeps its work from landing, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     verification: Option<VerifyLog<'a>>,
+}
+
+/// A line of a session log that cannot be read, or lacks something, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct DamagedLine {
+    /// The number of the line, from 1.
+    line: u64,
+    /// What is wrong with it.
+    what: String,
 }
 
 fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Result<Log<'a>, Error> {
@@ -119,7 +131,10 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
     let verification = verify_log(row)?;
     let log = Log { task, item, items, setup, verification, ..Log::of(task) };
     Ok(match &row.spec.work {
-        Work::Agent(_) => Log { entries: session_entries(&path)?, ..log },
+        Work::Agent(_) => match session_entries(&path)? {
+            Some((entries, damage)) => Log { entries: Some(entries), damage, ..log },
+            None => log,
+        },
         Work::Command(command) => {
             let (script, arguments) = (Some(command.script.as_str()), &command.arguments[..]);
             Log { script, arguments, output: whole_output(row, &path)?, ..log }
@@ -131,26 +146,31 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
 impl<'a> Log<'a> {
     fn of(task: &'a TaskName) -> Self {
         let (item, items, script, arguments) = (None, &[][..], None, &[][..]);
-        let (setup, entries, output, verification) = (Vec::new(), None, None, None);
-        Self { task, item, items, script, arguments, setup, entries, output, verification }
+        let (setup, entries, damage) = (Vec::new(), None, Vec::new());
+        let (output, verification) = (None, None);
+        Self { task, item, items, script, arguments, setup, entries, damage, output, verification }
     }
 }
 
-/// Returns the entries of a task's session; `None` if there is no log. Reports damaged lines.
-fn session_entries(path: &Path) -> Result<Option<Vec<SessionLine>>, Error> {
+/// The entries of a session, and its damaged lines.
+type ReadLines = (Vec<SessionLine>, Vec<DamagedLine>);
+
+/// Returns what is in the log of a task's session, and reports the damaged lines; `None` if there is no log.
+fn session_entries(path: &Path) -> Result<Option<ReadLines>, Error> {
     let Some((lines, damage)) = if_exists(read_damaged_session(path), path)? else {
         return Ok(None);
     };
-    warn_of_damage(path, &damage, 0);
-    Ok(Some(lines))
+    Ok(Some((lines, warn_of_damage(path, &damage, 0))))
 }
 
-/// Reports the damaged lines of a log but for the first `known`. Returns how many there are.
-fn warn_of_damage(path: &Path, damage: &[LogDamage], known: usize) -> usize {
-    for line in damage.iter().skip(known).map(|damage| damage_text(path, damage)) {
-        process::notify(&format!("warning: {line}"));
-    }
-    damage.len()
+/// Reports the damaged lines of a log but for the first `known`, and returns them.
+fn warn_of_damage(path: &Path, damage: &[LogDamage], known: usize) -> Vec<DamagedLine> {
+    let new = damage.iter().skip(known);
+    let report = |damage: &LogDamage| {
+        process::notify(&format!("warning: {}", damage_text(path, damage)));
+        DamagedLine { line: damage.line, what: damage.what.clone() }
+    };
+    new.map(report).collect()
 }
 
 fn damage_text(path: &Path, LogDamage { line, what }: &LogDamage) -> String {
@@ -174,7 +194,7 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
     show_setup(context, run, row, out)?;
     match &row.spec.work {
         Work::Agent(_) => match session_entries(&path)? {
-            Some(lines) => {
+            Some((lines, _reported)) => {
                 let entries: Vec<_> =
                     lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
                 let told = transcript(&entries, &context.view);

@@ -13,7 +13,7 @@ use store::{RunRow, SessionLine, TaskRow, read_damaged_session};
 use super::super::context::{CommandContext, Out, write_text};
 use super::super::kept_work::label;
 use super::super::target::{Target, TargetKind};
-use super::{if_exists, log_path, outcome, unreadable, warn_of_damage};
+use super::{DamagedLine, if_exists, log_path, outcome, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
 use crate::error::Error;
 use crate::render::{Meaning, printable_json, transcript, visible_line};
@@ -91,18 +91,21 @@ struct Followed {
 
 /// What has come to a log.
 #[derive(Default)]
-struct Added {
+pub(super) struct Added {
     /// Lines for a person.
-    lines: Vec<String>,
+    pub(super) lines: Vec<String>,
     /// The entries of a session.
-    entries: Vec<SessionLine>,
+    pub(super) entries: Vec<SessionLine>,
+    /// The damaged lines of a session.
+    pub(super) damage: Vec<DamagedLine>,
     /// Whether the task has ended.
-    ended: bool,
+    pub(super) ended: bool,
 }
 
 impl Added {
     fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.entries.is_empty() && !self.ended
+        let Self { lines, entries, damage, ended } = self;
+        lines.is_empty() && entries.is_empty() && damage.is_empty() && !ended
     }
 }
 
@@ -130,7 +133,8 @@ impl Followed {
         let Some((entries, damage)) = if_exists(read_damaged_session(path), path)? else {
             return Ok(Added::default());
         };
-        self.damaged = warn_of_damage(path, &damage, self.damaged);
+        let damage = warn_of_damage(path, &damage, self.damaged);
+        self.damaged += damage.len();
         let settled = if self.ended { entries.len() } else { settled(&entries) };
         let shown: Vec<_> =
             entries[..settled].iter().map(|line| (line.timestamp, &line.entry)).collect();
@@ -139,7 +143,7 @@ impl Followed {
         let printed = usize::try_from(self.printed).unwrap_or(usize::MAX).min(entries.len());
         self.printed = entries.len() as u64;
         let entries = entries.into_iter().skip(printed).collect();
-        Ok(Added { lines, entries, ended: false })
+        Ok(Added { lines, entries, damage, ended: false })
     }
 
     fn output(&mut self, path: &Path) -> Result<Added, Error> {
@@ -201,6 +205,8 @@ struct JsonLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<&'a SessionLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<&'a DamagedLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<TaskState>,
@@ -227,15 +233,16 @@ fn print(
     text.iter().try_for_each(|line| write_text(out, format!("{prefix}{line}").trim_end()))
 }
 
-fn print_json_lines(row: &TaskRow, added: &Added, out: Out<'_>) -> Result<(), Error> {
+pub(super) fn print_json_lines(row: &TaskRow, added: &Added, out: Out<'_>) -> Result<(), Error> {
     let task = row.name.as_str();
-    let none = || JsonLine { task, entry: None, output: None, state: None };
+    let none = || JsonLine { task, entry: None, damage: None, output: None, state: None };
+    let damage = added.damage.iter().map(|line| JsonLine { damage: Some(line), ..none() });
     let entries = added.entries.iter().map(|entry| JsonLine { entry: Some(entry), ..none() });
     let is_agent = matches!(row.spec.work, Work::Agent(_));
     let lines = added.lines.iter().filter(|_| !is_agent);
     let lines = lines.map(|line| JsonLine { output: Some(line), ..none() });
     let end = added.ended.then(|| JsonLine { state: Some(row.state), ..none() });
-    for line in entries.chain(lines).chain(end) {
+    for line in damage.chain(entries).chain(lines).chain(end) {
         let json = serde_json::to_string(&line).map_err(|error| {
             Error::new(crate::error::ErrorKind::Bug, "cannot write a line as JSON")
                 .caused_by(&error)

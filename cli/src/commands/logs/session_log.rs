@@ -14,7 +14,7 @@ use store::{BlobFolder, LoadedSession, SessionLine, is_log_open, sessions_named}
 use super::super::context::{CommandContext, Out, print_json, say, write_text};
 use super::super::target::Target;
 use super::follow::settled;
-use super::{unreadable, warn_of_damage};
+use super::{DamagedLine, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
 use crate::error::{Error, ErrorKind};
 use crate::render::{Meaning, View, one_line, printable_json, transcript, usage_details};
@@ -78,9 +78,9 @@ impl SessionTarget {
     /// The log cannot be read, or is that of no session.
     pub(super) fn show(&self, view: &View, out: Out<'_>) -> Result<ExitCode, Error> {
         let read = self.read()?;
-        warn_of_damage(&self.path, &read.damage, 0);
+        let damage = warn_of_damage(&self.path, &read.damage, 0);
         if view.form == Form::Json {
-            print_json(out, &read.document(&self.path))?;
+            print_json(out, &read.document(&self.path, &damage))?;
             return Ok(ExitCode::Success);
         }
         read.heading(view, out)?;
@@ -104,7 +104,11 @@ impl SessionTarget {
         let mut quiet = Duration::ZERO;
         let mut state = LogState::Open;
         loop {
-            damaged = warn_of_damage(&self.path, &read.damage, damaged);
+            let damage = warn_of_damage(&self.path, &read.damage, damaged);
+            damaged += damage.len();
+            for line in damage.iter().filter(|_| view.form == Form::Json) {
+                json_line(&JsonLine { damage: Some(line), ..JsonLine::of(&read) }, out)?;
+            }
             printed.print(&read, state, view, out)?;
             if state == LogState::Closed {
                 break;
@@ -125,10 +129,8 @@ impl SessionTarget {
             }
         }
         match view.form {
-            Form::Json => {
-                json_line(&JsonLine { session: &read.id, entry: None, open: Some(false) }, out)
-                    .map(|()| ExitCode::Success)
-            }
+            Form::Json => json_line(&JsonLine { open: Some(false), ..JsonLine::of(&read) }, out)
+                .map(|()| ExitCode::Success),
             Form::Text => read.end(out),
         }
     }
@@ -196,13 +198,16 @@ struct Document<'a> {
     leaf: Option<&'a EntryId>,
     /// All entries, also those of branches that were left.
     entries: &'a [SessionLine],
+    /// The lines of the file that cannot be read whole.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    damage: &'a [DamagedLine],
 }
 
 impl ReadSession {
-    fn document<'a>(&'a self, file: &'a Path) -> Document<'a> {
+    fn document<'a>(&'a self, file: &'a Path, damage: &'a [DamagedLine]) -> Document<'a> {
         let (leaf, title) = (self.leaf.as_ref(), self.title.as_deref());
         let entries = &self.lines;
-        Document { session: &self.id, file, cwd: &self.cwd, title, leaf, entries }
+        Document { session: &self.id, file, cwd: &self.cwd, title, leaf, entries, damage }
     }
 
     /// Returns the entries from the root to the leaf.
@@ -253,7 +258,7 @@ impl Printed {
             let first = self.entries.min(read.lines.len());
             self.entries = read.lines.len();
             return read.lines[first..].iter().try_for_each(|entry| {
-                json_line(&JsonLine { session: &read.id, entry: Some(entry), open: None }, out)
+                json_line(&JsonLine { entry: Some(entry), ..JsonLine::of(read) }, out)
             });
         }
         // On another branch, what it has in common with the one before is printed already.
@@ -284,9 +289,17 @@ struct JsonLine<'a> {
     session: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<&'a SessionLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<&'a DamagedLine>,
     /// Whether a process has the session open.
     #[serde(skip_serializing_if = "Option::is_none")]
     open: Option<bool>,
+}
+
+impl<'a> JsonLine<'a> {
+    fn of(read: &'a ReadSession) -> Self {
+        Self { session: &read.id, entry: None, damage: None, open: None }
+    }
 }
 
 fn json_line(line: &JsonLine<'_>, out: Out<'_>) -> Result<(), Error> {

@@ -155,6 +155,31 @@ async fn programs_get_one_document_of_everything() {
 }
 
 #[test]
+async fn programs_get_the_damaged_lines_of_a_session() {
+    let (bench, run) = bench().await;
+    let log = bench.context.artifacts.join(run.as_str()).join("auth/session.jsonl");
+    let mut text = fs::read_to_string(&log).unwrap();
+    text.push_str("{\"type\":\"mess\n");
+    let last = text.lines().count();
+    fs::write(&log, text).unwrap();
+    let document = shown(&bench, Some("auth"), Form::Json).unwrap();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    let damage = &document[0]["damage"];
+    assert_eq!((&damage[0]["line"], damage.as_array().map(Vec::len)), (&json!(last), Some(1)));
+    assert!(damage[0]["what"].is_string(), "{damage}");
+    assert_eq!(document[0]["entries"].as_array().map(Vec::len), Some(1));
+    // Each is a line of its own with `--follow`.
+    let target = Target::find(&bench.context, &Some("auth".to_owned()).into()).unwrap();
+    let damage = vec![DamagedLine { line: 3, what: "it is torn".to_owned() }];
+    let added = follow::Added { damage, ..follow::Added::default() };
+    let mut out = Vec::new();
+    follow::print_json_lines(&target.tasks[0], &added, &mut out).unwrap();
+    let line: Value = serde_json::from_slice(&out).unwrap();
+    let damage = json!({ "line": 3, "what": "it is torn" });
+    assert_eq!(line, json!({ "task": "auth", "damage": damage }));
+}
+
+#[test]
 async fn what_is_not_there_is_said_as_elsewhere() {
     let (bench, run) = bench().await;
     let error = shown(&bench, Some("nope"), Form::Text).unwrap_err();

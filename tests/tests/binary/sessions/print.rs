@@ -161,6 +161,8 @@ fn nothing_in_prompts_answers_paths_files_or_damage_controls_a_terminal_and_json
     for done in [&damaged, &forked, &printed, &json] {
         assert!(done.stderr.contains("cannot be read whole"), "{done}");
     }
+    let document: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(document["damage"].as_array().map(Vec::len), Some(1), "{json}");
     let listed = session("--resume").run().expect_code(0);
     assert!(listed.stdout.contains("asked "), "{listed}");
     let missing = session("").arg("-r").arg(format!("x{hostile}")).arg("more").run().expect_code(1);
