@@ -216,7 +216,9 @@ fn lines(from: &mut dyn Read, list: &str, end: u8) -> Result<Vec<String>, Error>
     from.take(LONGEST_LIST + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(list, &error))?;
-    let why = match NotUtf8::utf16(&bytes) {
+    // Where NUL ends the items, each may be one letter.
+    let utf16 = (end == b'\n').then(|| NotUtf8::utf16(&bytes)).flatten();
+    let why = match utf16 {
         _ if bytes.len() as u64 > LONGEST_LIST => {
             Some(format!("it is longer than {} MiB", LONGEST_LIST >> 20))
         }
@@ -377,8 +379,15 @@ mod tests {
         let error = items("-", b"a\0b", b'\n', "").unwrap_err().to_string();
         assert!(error.contains("line 1 of") && error.contains("--null"), "{error}");
         assert!(items("-", &vec![b'a'; 70_000], b'\n', "").is_err());
-        let wide = items("-", b"\xff\xfea\0\n\0", b'\n', "").unwrap_err();
-        assert_eq!(wide.because, ["it is UTF-16, and not UTF-8"]);
+        for (bytes, told) in [
+            (&b"\xff\xfea\0\n\0"[..], "it is UTF-16, and not UTF-8; `iconv -f UTF-16 "),
+            (b"a\0.\0g\0o\0\n\0", "it is UTF-16 without a byte order mark, and"),
+        ] {
+            let wide = items("-", bytes, b'\n', "").unwrap_err();
+            assert_eq!(wide.what, "cannot read standard input");
+            assert!(wide.because[0].starts_with(told) && wide.hints.is_empty(), "{wide}");
+        }
+        assert_eq!(items("-", b"a\0b\0", 0, "").unwrap(), ["a", "b"]);
     }
 
     #[test]

@@ -40,12 +40,37 @@ pub struct NotUtf8 {
 }
 
 impl NotUtf8 {
-    /// Returns the error for a text that begins with a byte order mark of UTF-16; `None` for any other.
+    /// Returns the error for a text that is UTF-16; `None` for any other. Without a byte order mark, a text
+    /// is that where nearly all characters are ASCII: as UTF-8 it would have NULs between them.
     #[must_use]
     pub fn utf16(bytes: &[u8]) -> Option<Self> {
-        let is_marked = matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
-        is_marked.then_some(Self { line: 1, what: "UTF-16, and not UTF-8" })
+        let what = match bytes {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                "UTF-16, and not UTF-8; `iconv -f UTF-16 -t UTF-8` converts it"
+            }
+            _ if is_ascii_of(bytes, u16::from_le_bytes) => {
+                "UTF-16 without a byte order mark, and not UTF-8; `iconv -f UTF-16LE -t UTF-8` \
+                 converts it"
+            }
+            _ if is_ascii_of(bytes, u16::from_be_bytes) => {
+                "UTF-16 without a byte order mark, and not UTF-8; `iconv -f UTF-16BE -t UTF-8` \
+                 converts it"
+            }
+            _ => return None,
+        };
+        Some(Self { line: 1, what })
     }
+}
+
+/// How many bytes of a text tell whether it is UTF-16 without a byte order mark.
+const SAMPLE: usize = 4_096;
+
+/// Returns whether nearly all characters of a text are ASCII if `unit` makes them of two bytes each.
+fn is_ascii_of(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> bool {
+    let (pairs, _cut) = bytes[..bytes.len().min(SAMPLE)].as_chunks::<2>();
+    let units = || pairs.iter().map(|pair| unit(*pair));
+    let ascii = units().filter(|unit| (1..0x80).contains(unit)).count();
+    ascii >= 2 && ascii * 4 >= pairs.len() * 3 && units().all(|unit| unit != 0)
 }
 
 impl DecodedText {
@@ -140,9 +165,20 @@ mod tests {
     #[test]
     fn where_only_utf_8_is_a_text_the_line_of_anything_else_is_known() {
         assert_eq!(utf8_text(b"\xef\xbb\xbfa\r\nb".to_vec()), Ok("a\r\nb".to_owned()));
+        let converts = |mark: &str, name: &str| {
+            format!("line 1 is UTF-16{mark}, and not UTF-8; `iconv -f {name} -t UTF-8` converts it")
+        };
+        let marked = converts("", "UTF-16");
+        let unmarked = |end: &str| converts(" without a byte order mark", &format!("UTF-16{end}"));
+        // NULs that end words, and other binary files.
+        for bytes in [&b"abc\0de\0f\0"[..], b"one\0two\0", b"a\0\0\0b\0\0\0", b"\x7fELF\0\0", b""] {
+            assert_eq!(NotUtf8::utf16(bytes), None, "{bytes:?}");
+        }
         for (bytes, expected) in [
-            (&b"\xff\xfea\0"[..], "line 1 is UTF-16, and not UTF-8"),
-            (b"\xfe\xff\0a", "line 1 is UTF-16, and not UTF-8"),
+            (&b"\xff\xfea\0"[..], &*marked),
+            (b"\xfe\xff\0a", &marked),
+            (b"a\0\xe4\0b\0\n\0c\0", &unmarked("LE")),
+            (b"\0a\0\r\0\n\x04\x30\0b", &unmarked("BE")),
             (b"a\nb\n\xe4", "line 3 is not UTF-8"),
             (b"\xef\xbb\xbf\n\xe4", "line 2 is not UTF-8"),
         ] {

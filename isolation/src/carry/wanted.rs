@@ -2,7 +2,7 @@
 //! file `.worktreeinclude`.
 
 use engine::ports::CarryRequest;
-use protocol::{CarryDefault, DecodedText, NotUtf8, RepoPath};
+use protocol::{CarryDefault, DecodedText, RepoPath};
 
 use super::globs::{CarryGlobs, MatchesOthers, path_and_folders};
 use crate::error::{OrCannot, Result, error_text, is_denied};
@@ -52,9 +52,9 @@ impl Wanted {
     /// Returns what a file with patterns selects. Only text in UTF-16 is decoded: names of files have any
     /// bytes.
     fn of_file(bytes: Vec<u8>) -> Self {
-        let bytes = match NotUtf8::utf16(&bytes) {
-            Some(_) => DecodedText::of(bytes).text.into_bytes(),
-            None => bytes,
+        let bytes = match bytes.first_chunk() {
+            Some([0xff, 0xfe] | [0xfe, 0xff]) => DecodedText::of(bytes).text.into_bytes(),
+            _ => bytes,
         };
         if bytes.contains(&0) {
             return Self::Unusable("it has NUL bytes; save it as UTF-8".to_owned());
