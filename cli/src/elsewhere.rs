@@ -1,12 +1,41 @@
 //! What is done elsewhere than in this program, as several tables say it.
+//!
+//! Each line of a text is one thing to type, with what it is for behind it in parentheses, so that it can
+//! be copied without these. Places such as `<RUN>` are filled with what the user has typed.
+
+mod fill;
+
+pub(crate) use fill::{as_shown, may_be_target, with_value, with_words};
 
 /// What stops a run.
 pub(crate) const STOP: &str = "Ctrl-C in the terminal of the run";
 
 /// What changes the settings.
 pub(crate) const SETTINGS: &str =
-    "$XDG_CONFIG_HOME/regatta/config.yml, with the keys of engine/config/src/defaults.yml";
+    "$XDG_CONFIG_HOME/regatta/config.yml (its keys: engine/config/src/defaults.yml)";
 
 /// What installs a new version.
 pub(crate) const UPDATE: &str =
-    "cargo install --locked --path cli --force, in a checkout of the new version";
+    "cargo install --locked --path cli --force (in a checkout of the new version)";
+
+/// Checks that nobody who copies a command of a text copies a comma with it.
+#[cfg(test)]
+pub(crate) fn assert_can_be_copied(text: &str) {
+    for line in text.lines() {
+        let shown = as_shown(line).join("\n");
+        let mut outside = String::new();
+        let (mut depth, mut is_quoted) = (0, false);
+        for letter in shown.chars() {
+            match letter {
+                '\'' | '`' => is_quoted = !is_quoted,
+                '(' if !is_quoted => depth += 1,
+                ')' if !is_quoted => depth -= 1,
+                letter if depth == 0 && !is_quoted => outside.push(letter),
+                _ => {}
+            }
+        }
+        let command = outside.split(": ").next().unwrap_or_default();
+        assert!(!command.contains(", ") && !command.contains(';'), "{line}");
+        assert!(!line.starts_with("nothing"), "{line}");
+    }
+}

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::elsewhere::{SETTINGS, STOP, UPDATE};
+use crate::elsewhere::{SETTINGS, STOP, UPDATE, as_shown, with_words};
 use crate::error::Error;
 
 /// A feature that the program recognises and refuses.
@@ -35,52 +35,52 @@ enum Takes {
 /// The parent of top-level commands and options in the list: the program itself.
 const ROOT: &str = "regatta";
 
-const USE_RUN: &str = "let an agent do it: regatta run --model PROVIDER/ID TASK";
+const USE_RUN: &str = "regatta run --model PROVIDER/ID TASK (an agent does it)";
 const OMIT: &str = "leave it out";
-const OWN_CHECK: &str = "check it at the end of the command, or say so in the prompt";
+const OWN_CHECK: &str = "check it at the end of the command or say so in the prompt";
 
 #[rustfmt::skip]
 const MISSING: &[Missing] = &[
-    command("resume", "continuing a run", "regatta runs retry RUN --cancelled"),
-    command("replay", "replaying a recorded run", "regatta logs RUN, and regatta results RUN"),
-    command("attach", "showing a detached run", "regatta logs RUN --follow"),
-    command("task", "inspecting one task", "regatta runs show RUN, regatta logs RUN/TASK, regatta diff RUN/TASK"),
-    command("why", "why a task waits", "regatta runs show RUN"),
-    command("budget", "raising a budget", "regatta run --limit cost=2.00USD, for each task"),
-    command("workspaces", "listing workspaces", "regatta runs show RUN, and regatta diff RUN/TASK"),
+    command("resume", "continuing a run", "regatta runs retry <RUN> --cancelled"),
+    command("replay", "replaying a recorded run", "regatta logs <RUN>\nregatta results <RUN>"),
+    command("attach", "showing a detached run", "regatta logs <RUN> --follow"),
+    command("task", "inspecting one task", "regatta runs show <RUN>\nregatta logs <RUN/TASK>\nregatta diff <RUN/TASK>"),
+    command("why", "why a task waits", "regatta runs show <RUN>"),
+    command("budget", "raising a budget", "regatta run --limit cost=2.00USD TASK (of each task)"),
+    command("workspaces", "listing workspaces", "regatta runs show <RUN>\nregatta diff <RUN/TASK>"),
     command("agents", "listing agents", "regatta run --model MODEL TASK…"),
     command("config", "editing the settings", SETTINGS),
-    command("trust", "trusting a project", "nothing: the settings of a project are not read"),
-    command("doctor", "checking the machine", "regatta run --dry-run --exec true, and regatta models"),
-    command("batch", "running tasks over many repositories", "regatta run --repo DIR, for each repository"),
-    command("serve", "serving other programs", "regatta run --json, or regatta -p --mode json"),
+    command("trust", "trusting a project", "leave it out: the settings of a project are not read"),
+    command("doctor", "checking the machine", "regatta run --dry-run --exec true\nregatta models"),
+    command("batch", "running tasks over many repositories", "regatta run --repo DIR TASK (for each repository)"),
+    command("serve", "serving other programs", "regatta run --json\nregatta -p --mode json"),
     command("acp", "speaking ACP", "regatta -p --mode json PROMPT"),
-    command("mcp", "speaking MCP", "a program of the server, which the model runs with bash"),
+    command("mcp", "speaking MCP", "regatta -p 'run PROGRAM' (a program of the server)"),
     command("worker", "working for another engine", "ssh HOST regatta run"),
-    command("commit", "writing commits", "regatta run --merge stack TASK…, a commit per task"),
+    command("commit", "writing commits", "regatta run --merge stack TASK… (a commit per task)"),
     command("search", "searching the web", "regatta -p 'fetch URL with curl'"),
     command("ssh", "working over SSH", "regatta run --exec 'ssh HOST …'"),
-    command("shell", "an interactive shell", "regatta, with !COMMAND"),
-    command("stats", "statistics of usage", "regatta runs show RUN"),
+    command("shell", "an interactive shell", "regatta (and in it !COMMAND)"),
+    command("stats", "statistics of usage", "regatta runs show <RUN>"),
     command("join", "joining a session", "regatta logs SESSION --follow"),
-    command("plugin", "managing plugins", "a program, which the model runs with bash"),
+    command("plugin", "managing plugins", "regatta -p 'run PROGRAM' (with the tool bash)"),
     command("setup", "setting up tools", "regatta run --setup CMD TASK…"),
     command("update", "updating itself", UPDATE),
-    runs_command("report", "reporting on a run", "regatta runs show RUN, and regatta results RUN"),
+    runs_command("report", "reporting on a run", "regatta runs show <RUN>\nregatta results <RUN>"),
     runs_command("cancel", "cancelling a run from outside", STOP),
     option("launch", "agent", Takes::Value, USE_RUN),
-    option("run", "detach", Takes::Nothing, "put `&` behind the command, and follow it with regatta logs RUN --follow"),
+    option("run", "detach", Takes::Nothing, "regatta run … &\nregatta logs RUN --follow"),
     option("run", "record", Takes::Nothing, OMIT),
     option("run", "trust-changes", Takes::Nothing, OMIT),
     option("run", "require-confinement", Takes::Nothing, OMIT),
-    option("run", "budget", Takes::Value, "--limit cost=2.00USD is that of each task"),
+    option("run", "budget", Takes::Value, "--limit cost=2.00USD (of each task)"),
     value("agent", "claude", "--exec 'claude -p {{item}}'"),
     value("agent", "codex", "--exec 'codex exec --sandbox workspace-write {{item}}'"),
     value("agent", "gemini", "--exec 'gemini -p {{item}}'"),
     value("agent", "opencode", "--exec 'opencode run {{item}}'"),
     value("agent", "pi", "--exec 'pi -p -ne {{item}}'"),
     value("limit", "processes", "leave it out: nothing limits the processes of a task yet"),
-    value("limit", "memory", "--exec 'ulimit -v 1000000; CMD', where each process gets so many KiB"),
+    value("limit", "memory", "--exec 'ulimit -v 1000000; CMD' (each process gets so many KiB)"),
     plan_key("a task", "agent", "leave it out: every prompt has the agent `task`"),
     plan_key("a task", "scope", OWN_CHECK),
     plan_key("a task", "proofs", OWN_CHECK),
@@ -126,8 +126,11 @@ pub(crate) fn add_hidden(root: Command) -> Command {
     })
 }
 
+/// The argument of a hidden command: all that is typed behind it.
+const REST: &str = "rest";
+
 fn hidden_command(name: &'static str) -> Command {
-    let rest = Arg::new("rest")
+    let rest = Arg::new(REST)
         .num_args(0..)
         .trailing_var_arg(true)
         .allow_hyphen_values(true)
@@ -151,19 +154,22 @@ fn hidden_option(name: &'static str, takes: Takes) -> Arg {
 pub(crate) fn refuse(matches: &ArgMatches) -> Result<(), Error> {
     refuse_options(ROOT, matches)?;
     let Some((given, inner)) = matches.subcommand() else { return Ok(()) };
-    refuse_command(ROOT, given)?;
+    refuse_command(ROOT, given, inner)?;
     refuse_options(given, inner)?;
-    inner.subcommand_name().map_or(Ok(()), |below| refuse_command(given, below))
+    inner.subcommand().map_or(Ok(()), |(below, inner)| refuse_command(given, below, inner))
 }
 
-fn refuse_command(under: &str, given: &str) -> Result<(), Error> {
+fn refuse_command(under: &str, given: &str, inner: &ArgMatches) -> Result<(), Error> {
     for missing in MISSING {
         if let Missing::Command { parent, name, purpose, instead } = missing
             && (*parent, *name) == (under, given)
         {
             let path = if *parent == ROOT { String::new() } else { format!("{parent} ") };
-            let what = format!("`regatta {path}{name}` ({purpose})");
-            return Err(Error::not_implemented(&what).hint(*instead));
+            let error = Error::not_implemented(&format!("`regatta {path}{name}` ({purpose})"));
+            let rest = inner.try_get_many::<OsString>(REST).ok().flatten().into_iter().flatten();
+            let words: Vec<_> =
+                std::iter::once(given).chain(rest.filter_map(|word| word.to_str())).collect();
+            return Err(with_words(instead, &words).into_iter().fold(error, Error::hint));
         }
     }
     Ok(())
@@ -209,13 +215,24 @@ pub(crate) fn refused_flag(line: &[OsString]) -> Option<Error> {
 
 fn refused_option(name: &str, instead: &str) -> Error {
     let refused = Error::not_implemented(&format!("`--{name}`"));
-    Error { what: format!("{}; {instead}", refused.what), ..refused }
+    as_shown(instead).into_iter().fold(refused, Error::hint)
 }
 
-/// Returns what to do instead of using a command of the program itself, if the list has it.
-pub(crate) fn instead_of_command(given: &str) -> Option<&'static str> {
+/// Returns what to do instead of using a command of the program itself, if the list has it. `words` are the
+/// command as typed.
+pub(crate) fn instead_of_command(words: &[&str]) -> Option<Vec<String>> {
     MISSING.iter().find_map(|missing| match missing {
-        Missing::Command { parent: ROOT, name, instead, .. } if *name == given => Some(*instead),
+        Missing::Command { parent: ROOT, name, instead, .. } if words.first() == Some(name) => {
+            Some(with_words(instead, words))
+        }
+        _ => None,
+    })
+}
+
+/// Returns the commands of the program itself in the list.
+pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
+    MISSING.iter().filter_map(|missing| match missing {
+        Missing::Command { parent: ROOT, name, .. } => Some(*name),
         _ => None,
     })
 }
@@ -278,6 +295,7 @@ pub(crate) fn page() -> String {
                 (format!("the key `{key}` of {table} in a plan"), *instead)
             }
         };
+        let today = as_shown(today).join("; ");
         page.push_str(&format!("| {planned} | {today} |\n"));
     }
     page
@@ -286,6 +304,18 @@ pub(crate) fn page() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elsewhere::assert_can_be_copied;
+
+    #[test]
+    fn what_to_do_today_can_be_copied() {
+        for missing in MISSING {
+            let (Missing::Command { instead, .. }
+            | Missing::Option { instead, .. }
+            | Missing::Value { instead, .. }
+            | Missing::PlanKey { instead, .. }) = missing;
+            assert_can_be_copied(instead);
+        }
+    }
 
     #[test]
     fn the_page_of_what_is_planned_is_this_list() {

@@ -6,6 +6,7 @@ mod elsewhere;
 mod globals;
 mod help_text;
 mod launch;
+mod limit_setting;
 mod models;
 mod option_groups;
 mod parse;
@@ -27,15 +28,15 @@ pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use launch::{LaunchArgs, OutputMode};
+pub use limit_setting::LimitSetting;
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };
+pub(crate) use parse::instead_of_path;
 pub use parse::{Parsed, command_names, has_help, help_of, parse, public_grammar};
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
-pub use run::{
-    AgentChoice, IsolationChoice, LandChoice, LimitSetting, MergeChoice, RunArgs, VariableName,
-};
+pub use run::{AgentChoice, IsolationChoice, LandChoice, MergeChoice, RunArgs, VariableName};
 pub use runs::{RunsArgs, RunsCommand};
 pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,

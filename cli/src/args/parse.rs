@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::num::ParseIntError;
+use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
 use self::launch_line::{LAUNCH, with_launch};
-use super::Arguments;
 use super::option_groups::grouped;
+use super::{Arguments, LimitSetting};
 use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{Terminal, shell_word};
@@ -46,12 +47,17 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
         // Programs ask for it often, and the grammar would be half of what it takes.
         return Ok(Parsed::Text(concat!("regatta ", env!("CARGO_PKG_VERSION"), "\n").to_owned()));
     }
+    if let Some(help) = help_below(&line) {
+        return Ok(Parsed::Text(help));
+    }
     let grammar = grammar();
     let mut line = with_launch(&grammar, line);
+    unknown_option::refuse_one_dash(&line)?;
     let matches = match grammar.try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                refuse_help(&line)?;
                 return Ok(Parsed::Text(error.render().to_string()));
             }
             ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -73,6 +79,35 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
         Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
     mistyped::refuse(&arguments, &line)?;
     Ok(Parsed::Command(Box::new(arguments)))
+}
+
+/// Returns the help that `regatta runs help` asks for: the same as `regatta help runs`. Only a command with
+/// commands below it is asked so; others have targets, of which one may be called `help`.
+fn help_below(line: &[OsString]) -> Option<String> {
+    let [_program, command, help, below @ ..] = line else { return None };
+    let has_commands = || {
+        let grammar = Arguments::command();
+        grammar.find_subcommand(command).is_some_and(clap::Command::has_subcommands)
+    };
+    if help != "help" || !has_commands() {
+        return None;
+    }
+    let path = std::iter::once(command).chain(below).map(|word| word.to_str().map(str::to_owned));
+    help_of(&path.collect::<Option<Vec<_>>>()?)
+}
+
+/// Refuses a question for the help of a command that there is not, such as `appply --help`.
+fn refuse_help(line: &[OsString]) -> Result<(), Error> {
+    if line.get(1).is_none_or(|word| word != LAUNCH) {
+        return Ok(());
+    }
+    let dashes = line.iter().position(|word| word == "--").unwrap_or(line.len());
+    let is_question = |word: &OsString| word == "-h" || word == "--help";
+    let (before, behind) = line.split_at(dashes);
+    let rest = before.iter().filter(|word| !is_question(word)).chain(behind);
+    let matches = grammar().try_get_matches_from(rest).ok();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches).ok());
+    arguments.map_or(Ok(()), |arguments| mistyped::refuse_help(&arguments, line))
 }
 
 /// Returns the long help of a command, or of the program if `path` is empty. Returns `None` if
@@ -110,7 +145,8 @@ fn grammar() -> clap::Command {
 /// Returns the names of the commands.
 #[must_use]
 pub fn command_names() -> Vec<String> {
-    names_of(&Arguments::command())
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| names_of(&Arguments::command()));
+    NAMES.clone()
 }
 
 /// Returns the names of the commands of `regatta runs`.
@@ -185,7 +221,11 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
     let is_short = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with("-m"));
     if argument(error) == "--merge" && line.iter().any(is_short) {
         let model = shell_word(&text(error, ContextKind::InvalidValue));
-        usage_error = usage_error.hint(format!("--model {model}: a model is `--model`"));
+        usage_error = usage_error.hint(format!("--model {model}"));
+    }
+    if argument(error) == "--limit" && error.kind() == ErrorKind::ValueValidation {
+        usage_error =
+            usage_error.hint(LimitSetting::instead_of(&text(error, ContextKind::InvalidValue)));
     }
     for nearest in texts(error, ContextKind::SuggestedValue) {
         usage_error = usage_error.hint(nearest);
@@ -232,13 +272,14 @@ fn unknown_command(error: &clap::Error) -> Error {
 fn unknown_runs_command(error: &clap::Error, line: &[OsString]) -> Error {
     let word = text(error, ContextKind::InvalidSubcommand);
     let error = Error::usage(format!("no such command: `runs {word}`"));
-    match mistyped::instead_of_runs(&mistyped::typed_from(&word, line)) {
-        Some(instead) => error.hint(instead).hint("regatta runs --help"),
-        None => error
-            .hint("regatta runs list")
-            .hint("regatta runs show RUN")
-            .hint("regatta runs retry RUN"),
+    let mut hints = mistyped::instead_of_runs(&mistyped::typed_from(&word, line));
+    if hints.is_empty() {
+        let all = ["regatta runs list", "regatta runs show RUN", "regatta runs retry RUN"];
+        hints.extend(all.map(str::to_owned));
+    } else {
+        hints.push("regatta runs --help".to_owned());
     }
+    hints.into_iter().fold(error, Error::hint)
 }
 
 /// Returns the name of the invalid argument, without its value.
@@ -264,6 +305,8 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+pub(crate) use mistyped::instead_of_path;
 
 mod launch_line;
 mod mistyped;

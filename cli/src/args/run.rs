@@ -9,7 +9,9 @@ use clap::{ArgAction, Args};
 use protocol::{ApprovalMode, IsolationMode, LandTime, MergeMode, TaskName};
 
 use super::approval_mode::approval_mode;
-use super::{Execution, GivenKey, LONGEST_PROGRAM, ResolveArgs, Resolver, VerifyArgs};
+use super::{
+    Execution, GivenKey, LONGEST_PROGRAM, LimitSetting, ResolveArgs, Resolver, VerifyArgs,
+};
 use crate::model::{BaseUrl, ModelChoice};
 use crate::not_implemented::refused_value;
 
@@ -239,8 +241,8 @@ impl FromStr for AgentChoice {
         match text {
             "task" => Ok(Self::Task),
             _ => Err(refused_value("agent", text).unwrap_or_else(|| {
-                "other agents than `task` are not implemented yet; use --exec 'PROGRAM {{item}}', \
-                 which runs any agent that has a command line"
+                "other agents than `task` are not implemented yet; use --exec 'PROGRAM {{item}}' \
+                 (runs any agent that has a command line)"
                     .to_owned()
             })),
         }
@@ -321,30 +323,5 @@ impl FromStr for VariableName {
                 .to_owned());
         }
         Ok(Self(text.to_owned()))
-    }
-}
-
-/// The value of `--limit`, of which the part after `=` is not parsed yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitSetting {
-    /// The name of the limit.
-    pub name: String,
-    /// The value of the limit, as typed.
-    pub value: String,
-}
-
-impl FromStr for LimitSetting {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once('=').ok_or("a limit looks like wall=20m")?;
-        match name {
-            "wall" | "output" | "turns" | "tokens" | "cost" => {
-                Ok(Self { name: name.to_owned(), value: value.to_owned() })
-            }
-            _ => Err(refused_value("limit", name).unwrap_or_else(|| {
-                "the limits are wall, output, turns, tokens and cost".to_owned()
-            })),
-        }
     }
 }

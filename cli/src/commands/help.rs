@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use protocol::ExitCode;
 
-use crate::args::{HelpArgs, command_names, help_of};
+use crate::args::{HelpArgs, command_names, help_of, instead_of_path};
 use crate::error::Error;
 use crate::process;
 
@@ -22,8 +22,13 @@ fn text(topic: &[String]) -> Result<String, Error> {
         return Ok(exit_codes());
     }
     help_of(topic).ok_or_else(|| {
+        let error = Error::usage(format!("there is no help on `{}`", topic.join(" ")));
+        let instead = instead_of_path("help", topic, &["exit-codes"]);
+        if !instead.is_empty() {
+            return instead.into_iter().fold(error, Error::hint).hint("regatta --help");
+        }
         let commands = command_names().join(", ");
-        Error::usage(format!("there is no help on `{}`", topic.join(" ")))
+        error
             .because(format!("the topics are exit-codes and the commands: {commands}"))
             .hint("regatta help exit-codes")
             .hint("regatta --help")
@@ -56,6 +61,22 @@ mod tests {
         assert!(said(&[]).unwrap().contains("Usage: regatta"));
         assert!(said(&["runs", "show"]).unwrap().contains("Usage: regatta runs show"));
         assert_eq!(said(&["exit-codes"]).unwrap(), exit_codes());
+    }
+
+    #[test]
+    fn a_mistyped_topic_is_refused_with_the_nearest_or_with_what_the_command_is_here() {
+        for (topic, hint) in [
+            (&["undoo"][..], "regatta help undo"),
+            (&["runs", "shwo"], "regatta help runs show"),
+            (&["rusn", "show"], "regatta help runs show"),
+            (&["exit-code"], "regatta help exit-codes"),
+            (&["exec"], "regatta -p PROMPT"),
+            (&["resume"], "regatta runs retry RUN --cancelled"),
+        ] {
+            let error = said(topic).unwrap_err().to_string();
+            let first = format!("`{}`\n  try: {hint}\n", topic.join(" "));
+            assert!(error.contains(&first) && error.ends_with("try: regatta --help"), "{error}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::note::note;
 use crate::app_context::AppContext;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
 use crate::error::{Error, ErrorKind};
-use crate::render::{self, Terminal};
+use crate::render::{self, Terminal, shell_words};
 use crate::run_log::Log;
 use crate::session::{
     ChosenLog, ImageSizes, PipedRole, PromptInputs, Prompts, Sessions, WorkingFolder, assemble,
@@ -186,8 +186,10 @@ fn form_of(
         return Ok(SessionForm::Print);
     }
     let refused = |why: &str| {
+        let prompts: Vec<_> = args.prompts.iter().filter_map(|prompt| prompt.to_str()).collect();
+        let prompts = if prompts.is_empty() { "PROMPT".to_owned() } else { shell_words(&prompts) };
         Err(Error::usage(format!("cannot begin a conversation: {why}"))
-            .hint("regatta -p PROMPT, which answers and ends"))
+            .hint(format!("regatta -p {prompts} (answers and ends)")))
     };
     if !io::stdin().is_terminal() {
         return refused("standard input is not a terminal");
@@ -254,7 +256,7 @@ fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
         return error;
     }
     let file = render::shell_word(&log.path.to_string_lossy());
-    error.hint(format!("regatta --fork {file} …, which continues a copy"))
+    error.hint(format!("regatta --fork {file} … (continues a copy)"))
 }
 
 fn not_answered(failure: &Failure) -> Error {

@@ -120,7 +120,7 @@ pub fn logout(args: &LogoutArgs, globals: &Globals) -> Result<ExitCode, Error> {
     if removed == 0 {
         let named = args.name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
         let what = format!("no key{} of {provider} is stored", one_line(&named));
-        return Err(Error::usage(what).hint("regatta models --json, for where the keys are"));
+        return Err(Error::usage(what).hint("regatta models --json (says where the keys are)"));
     }
     match globals.form() {
         Form::Json => {
@@ -146,7 +146,7 @@ fn check_provider(user: &UserModels, name: &str) -> Result<(), Error> {
         .because(user.file_fault().unwrap_or_default());
     Err(match nearest(name, names.iter().copied()) {
         Some(near) => error.hint(format!("regatta login {near}")),
-        None => error.hint("regatta models --all, for the providers"),
+        None => error.hint("regatta models --all (lists the providers)"),
     })
 }
 

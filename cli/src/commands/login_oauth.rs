@@ -62,8 +62,8 @@ impl Failed {
             Self::NoAnswer => {
                 return Error::new(ErrorKind::Model, what)
                     .because("there is no desktop here, and standard input has ended")
-                    .hint(format!("regatta login {provider}, in a terminal"))
-                    .hint(format!("regatta login {provider} --key, for an API key"));
+                    .hint(format!("regatta login {provider} (in a terminal)"))
+                    .hint(format!("regatta login {provider} --key (an API key)"));
             }
             Self::Login(error) => error,
         };
@@ -83,7 +83,7 @@ impl Failed {
                 told.hint("end the program that listens there, or set another `oauth.redirectUrl`")
             }
             LoginError::State(_) | LoginError::TimedOut(_) => {
-                told.hint(format!("regatta login {provider}, to begin anew"))
+                told.hint(format!("regatta login {provider} (begins anew)"))
             }
             LoginError::Config(_)
             | LoginError::Denied(_)

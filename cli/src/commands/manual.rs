@@ -2,7 +2,7 @@
 
 use protocol::ExitCode;
 
-use crate::args::{CompletionsArgs, ManArgs, has_help, public_grammar};
+use crate::args::{CompletionsArgs, ManArgs, has_help, instead_of_path, public_grammar};
 use crate::error::Error;
 use crate::process;
 
@@ -33,7 +33,11 @@ fn page(path: &[String]) -> Result<String, Error> {
         let found = command.find_subcommand(name).filter(|command| has_help(command));
         let Some(found) = found.cloned() else {
             let what = format!("there is no manual page of `{}`", path.join(" "));
-            return Err(Error::usage(what).hint("regatta man"));
+            let instead = instead_of_path("man", path, &[]);
+            return Err(instead
+                .into_iter()
+                .fold(Error::usage(what), Error::hint)
+                .hint("regatta man"));
         };
         command = found;
         title = format!("{title}-{name}");
@@ -146,9 +150,16 @@ mod tests {
         assert!(page.contains(&title), "{page}");
         assert!(page.contains("Examples:\n.nf\n.in -7n\n  regatta runs show "), "{page}");
         assert!(page.contains("\n.in +7n\n.fi\n.PP\n"), "{page}");
-        for path in [&["replay"][..], &["__launcher"], &["runs", "sail"]] {
-            let error = said(path).unwrap_err().to_string();
-            assert!(error.starts_with("error: there is no manual page of `"), "{error}");
+        for (path, hints) in [
+            (&["replay"][..], &["regatta logs RUN", "regatta results RUN", "regatta man"][..]),
+            (&["__launcher"], &["regatta man"]),
+            (&["runs", "zebra"], &["regatta man runs", "regatta man"]),
+            (&["rnu"], &["regatta man run", "regatta man"]),
+            (&["runs", "retyr"], &["regatta man runs retry", "regatta man"]),
+        ] {
+            let error = said(path).unwrap_err();
+            assert!(error.what.starts_with("there is no manual page of `"), "{error}");
+            assert_eq!(error.hints, hints, "{path:?}");
         }
     }
 }

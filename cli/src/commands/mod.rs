@@ -33,6 +33,7 @@ mod models_refresh;
 mod note;
 mod planned_programs;
 mod programs;
+pub(crate) mod recorded_run;
 mod resolve_run;
 mod resolver_agent;
 mod resolver_workspace;

@@ -146,7 +146,8 @@ pub(super) fn refuse_missing(script: &str) -> Result<(), Error> {
     }
     Err(Error::usage(format!("invalid value `{script}` for `--resolve`"))
         .because(format!("there is no program `{script}`"))
-        .hint("--resolve ./resolve.sh, or --resolve agent for a model"))
+        .hint("--resolve ./resolve.sh")
+        .hint("--resolve agent (a model)"))
 }
 
 /// Returns what a task was asked to do.

@@ -22,7 +22,8 @@ fn text(name: &str) -> Result<String, Error> {
         "plan" => Ok(format!("{:#}\n", plan::schema())),
         "events" => Ok(format!("{:#}\n", events())),
         _ => Err(Error::usage(format!("there is no schema `{name}`"))
-            .hint("regatta schema plan, or regatta schema events")),
+            .hint("regatta schema plan")
+            .hint("regatta schema events")),
     }
 }
 
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn another_schema_is_refused() {
         let said = text("plans").unwrap_err().to_string();
-        let hint = "regatta schema plan, or regatta schema events";
+        let hint = "regatta schema plan\n  try: regatta schema events";
         assert_eq!(said, format!("error: there is no schema `plans`\n  try: {hint}"));
     }
 

@@ -355,7 +355,8 @@ fn not_found(error: FindError, context: &CommandContext, target: &str) -> Error 
         FindError::NoRuns => {
             let root = context.root.display();
             Error::usage(format!("there is no run yet in {root}"))
-                .hint("regatta run --exec CMD, or --repo DIR for another repository")
+                .hint("regatta run --exec CMD")
+                .hint("--repo DIR (another repository)")
         }
         FindError::UnknownRun { given } => {
             let known = context.reader.runs(Some(&context.root), 5);
@@ -382,7 +383,7 @@ fn not_found(error: FindError, context: &CommandContext, target: &str) -> Error 
                 && let Some(first) = candidates.first()
             {
                 let first = shell_word(&format!("{run}/{first}"));
-                error = error.hint(format!("{first}, for the first of these"));
+                error = error.hint(format!("{first} (the first of these)"));
             }
             error.hint(context.hints.command(&format!("runs show {run}")))
         }

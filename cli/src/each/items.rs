@@ -173,7 +173,7 @@ fn matching(glob: &str, input: &ItemInput<'_>) -> Result<Vec<String>, Error> {
     if pattern.len() > LONGEST_PATTERN || braces > MOST_BRACES {
         return Err(Error::usage("the pattern of --each is too long")
             .because(format!("it may have {LONGEST_PATTERN} bytes and {MOST_BRACES} braces"))
-            .hint("regatta run --each @FILE, with the names in the file"));
+            .hint("regatta run --each @FILE (a file with the names)"));
     }
     let matcher = GlobBuilder::new(pattern)
         .literal_separator(true)
@@ -247,7 +247,7 @@ fn item_of(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<String, Error> {
         return Err(refused("it is longer than 64 KiB"));
     }
     if bytes.contains(&0) {
-        return Err(refused("it contains a NUL byte").hint("--null, if NUL ends the items"));
+        return Err(refused("it contains a NUL byte").hint("--null (if NUL ends the items)"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let byte = error.utf8_error().valid_up_to() + 1;

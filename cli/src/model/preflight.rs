@@ -118,7 +118,7 @@ fn unpriced(route: &ModelRoute, task: &TaskName, limit: Cost) -> Error {
     Error::new(ErrorKind::Model, what)
         .because(format!("the price of the model {name} is not known"))
         .hint(format!("the setting `prices`: {{ {name}: {{ input: …, output: … }} }}"))
-        .hint("--limit tokens=2M, in place of the cost")
+        .hint("--limit tokens=2M (in place of the cost)")
 }
 
 /// Returns the error about a model that cannot be used.

@@ -77,7 +77,7 @@ fn provider_obstacle(file: &ModelsFile, name: &str, key: &KeyPlace) -> Option<Ob
     }
     match key {
         KeyPlace::Missing(variable) => {
-            let hint = format!("regatta login {name}, or export {variable}=…");
+            let hint = format!("regatta login {name} (or export {variable}=…)");
             Some(Obstacle::new("no key").hint(hint))
         }
         KeyPlace::Given

@@ -175,6 +175,7 @@ fn read<T>(
     parse(&limit.value).map_err(|error| {
         Error::usage(format!("invalid value `{}` for `--limit {}`", limit.value, limit.name))
             .because(error.to_string())
+            .hint(LimitSetting::instead_of(&format!("{}={}", limit.name, limit.value)))
     })
 }
 

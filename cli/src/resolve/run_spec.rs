@@ -328,7 +328,8 @@ fn modes(
             let what = format!("{given} cannot be used with merge `{}`", other.name());
             return Err(Error::usage(what)
                 .because("it makes a commit per task on one branch")
-                .hint("--merge stack, or leave it out"));
+                .hint("--merge stack")
+                .hint("leave it out"));
         }
     };
     if isolation.capabilities().can_capture {

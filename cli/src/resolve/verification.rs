@@ -34,7 +34,8 @@ pub(super) fn verify_spec(
         };
         return Err(Error::usage(format!("{option} has no effect without --verify"))
             .because("nothing is verified")
-            .hint("--verify CMD, or leave it out"));
+            .hint("--verify CMD")
+            .hint("leave it out"));
     }
     if !isolation.capabilities().can_capture {
         let isolation = isolation.name();

@@ -156,5 +156,5 @@ impl<'a> Sessions<'a> {
 
 fn not_found(name: &str) -> Error {
     Error::usage(format!("session `{name}` was not found"))
-        .hint("regatta --resume, which lists the sessions of this folder")
+        .hint("regatta --resume (lists the sessions of this folder)")
 }

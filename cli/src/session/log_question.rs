@@ -85,7 +85,7 @@ impl Sessions<'_> {
         let cwd = session.cwd.display().to_string();
         if !has_person() {
             return Err(Error::usage(format!("session `{name}` is in another project ({cwd})"))
-                .hint(format!("regatta --fork {name} …, which continues a copy here")));
+                .hint(format!("regatta --fork {name} … (continues a copy here)")));
         }
         let cwd = one_line(&cwd);
         let question =

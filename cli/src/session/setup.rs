@@ -195,7 +195,7 @@ fn obstacle(model: &ModelRoute, args: &LaunchArgs, roles: &Roles) -> Option<Obst
 fn cannot_continue_with(model: &ModelRoute, why: Obstacle) -> Error {
     let what = format!("cannot use the model of the session, {model}");
     let error = why.add_to(Error::new(ErrorKind::Model, what));
-    error.hint("--base-url URL, if it is at another address").hint("--model MODEL, for another one")
+    error.hint("--base-url URL (if it is at another address)").hint("--model MODEL (another one)")
 }
 
 /// Returns the model with the name that `--model` gives, at the provider of `--provider`.

@@ -56,7 +56,7 @@ impl TaskSession {
     pub(super) fn refused(&self, given: &str) -> Error {
         Error::usage(format!("session `{given}` is that of task {}", self.task))
             .because("it belongs to its run, and is not continued")
-            .hint(format!("regatta --fork {given} …, which continues a copy here"))
+            .hint(format!("regatta --fork {given} … (continues a copy here)"))
     }
 }
 
@@ -87,6 +87,6 @@ mod tests {
         }
         let refused = found.refused("x");
         assert_eq!(refused.what, "session `x` is that of task r7k3f/auth");
-        assert_eq!(refused.hints, ["regatta --fork x …, which continues a copy here"]);
+        assert_eq!(refused.hints, ["regatta --fork x … (continues a copy here)"]);
     }
 }

@@ -204,7 +204,11 @@ fn unknown(name: &str) -> String {
     let instead = slash_elsewhere::instead(name);
     let near = || nearest(name, names()).map(|near| format!("/{near}"));
     let instead = instead.or_else(near).unwrap_or_else(|| "see /help".to_owned());
-    format!("no such command: `/{name}`; {instead}")
+    // A command alone is to be typed, and a sentence says what to do.
+    let is_upper = |word: &str| word.chars().all(char::is_uppercase);
+    let is_command = instead.starts_with('/') && instead.split(' ').skip(1).all(is_upper);
+    let verb = if is_command { "try " } else { "" };
+    format!("no such command: `/{name}`; {verb}{instead}")
 }
 
 /// Returns the command behind a `!`, or why there is none.
@@ -308,12 +312,12 @@ mod tests {
         for (text, instead) in [
             ("/frobnicate", "see /help"),
             ("/", "see /help"),
-            ("/modle a/b", "/model"),
+            ("/modle a/b", "try /model"),
             ("/init", "AGENTS.md in the folder has what each model reads"),
-            ("/sessions", "/resume"),
+            ("/sessions", "try /resume"),
             ("/foo", "see /help"),
             ("/test", "!COMMAND runs a command"),
-            ("/fast", "/thinking"),
+            ("/fast", "try /thinking"),
             ("/code", "type what to do; /model uses another model"),
             ("/theme", "the colours are those of the terminal"),
             ("/btw", "type it: while the model works, it is part of the next request"),

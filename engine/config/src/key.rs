@@ -345,7 +345,7 @@ impl fmt::Display for Key {
 const COMPARED: usize = 100;
 
 /// Returns the candidate most similar to `given`, ignoring case, if one is near: it differs by two letters,
-/// or by one where one of them has at most four. Among those that are as near, one with the same letters
+/// or by one where one of them has at most five. Among those that are as near, one with the same letters
 /// in another order is preferred.
 #[must_use]
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -357,7 +357,7 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
             sorted(&given) == sorted(&lower) && given.chars().next() == lower.chars().next();
         let distance = strsim::osa_distance(&given, &lower);
         let distance = if is_same { distance.min(1) } else { distance };
-        let is_near = distance <= if shorter <= 4 { 1 } else { 2 } && distance < shorter;
+        let is_near = distance <= if shorter <= 5 { 1 } else { 2 } && distance < shorter;
         is_near.then_some(((distance, !is_same), candidate))
     };
     let near = candidates.into_iter().filter_map(near).min_by_key(|(distance, _)| *distance);
@@ -405,6 +405,7 @@ mod tests {
             ("search", "each"),
             ("theme", "tree"),
             ("message", "merge"),
+            ("amend", "agent"),
         ] {
             assert_eq!(nearest(given, [other]), None, "{given}");
         }

@@ -95,6 +95,49 @@ fn no_message_has_a_word_that_is_avoided() {
     assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
+/// Finds the first text of each call of `hint` below `tokens`.
+fn hints(tokens: TokenStream, found: &mut Vec<String>) {
+    let mut is_hint = false;
+    for token in tokens {
+        if let TokenTree::Group(group) = &token {
+            if is_hint {
+                let mut texts = Vec::new();
+                literals(group.stream(), Docs::Skipped, &mut texts);
+                found.extend(texts.into_iter().next());
+            }
+            hints(group.stream(), found);
+        }
+        is_hint = matches!(&token, TokenTree::Ident(name) if name == "hint");
+    }
+}
+
+/// Returns whether a hint begins with a command that has a comma behind it. What is in parentheses or quotes
+/// does not count.
+fn has_comma_behind(hint: &str) -> bool {
+    let hint = hint.trim_matches('"');
+    let outside = hint.split('(').map(|part| part.rsplit(')').next().unwrap_or_default());
+    let outside: String = outside.collect();
+    let outside: String = outside.split(['`', '\'']).step_by(2).collect();
+    let is_command = ["regatta ", "--", "git "].iter().any(|start| hint.starts_with(start));
+    is_command && (outside.contains(", ") || outside.contains("; "))
+}
+
+#[test]
+fn a_command_to_type_can_be_copied_without_a_comma() {
+    let sources = sources();
+    let code = sources.iter().filter(|source| !source.is_test());
+    let found = code.flat_map(|source| {
+        let mut texts = Vec::new();
+        hints(source.text.parse().expect("a source is Rust"), &mut texts);
+        let wrong = texts.into_iter().filter(|text| has_comma_behind(text));
+        wrong.map(|text| format!("{}: {text}", source.path.display())).collect::<Vec<_>>()
+    });
+    assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
+    assert!(has_comma_behind("regatta -p x, which asks a model"));
+    assert!(has_comma_behind("--verify CMD, or leave it out"));
+    assert!(!has_comma_behind("regatta --tools a,b 'x, y' (prints c, d)"));
+}
+
 #[test]
 fn words_are_found_whole_outside_of_code() {
     assert_eq!(avoided("Nobody is told."), ["is told", "nobody"]);

@@ -7,15 +7,22 @@ use std::path::Path;
 use config::nearest;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{SECRET, command_names, names_of_runs};
-use crate::args::elsewhere::{self, may_be_target};
+use super::{SECRET, can_converse, command_names, has_help, names_of_runs, public_grammar};
+use crate::args::elsewhere;
 use crate::args::{Arguments, Command, LaunchArgs, RunArgs};
 use crate::each::NamedPrompt;
+use crate::elsewhere::may_be_target;
 use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{shell_word, shell_words};
 
 mod files;
+
+/// What stands behind a command that sends a mistyped word after all.
+const ASKS: &str = "(asks a model)";
+
+/// The commands that list or show what another command does.
+const LISTING: [&str; 6] = ["display", "get", "list", "ls", "show", "view"];
 
 /// Refuses a session or a run whose prompt is one word, unless `--` stands before it. In a session, `-p`
 /// asks for one word, too.
@@ -61,16 +68,14 @@ fn refuse_session(
         line.clone().position(|word| word.to_str().is_some_and(is_it))
     };
     let is_before_option = at(&|word| word == *first) < at(&is_print_option);
-    if is_before_option
-        && is_one_word(first)
-        && let Some(instead) = instead_of(&typed, folder)
-    {
-        let rest: Vec<_> = rest.iter().map(|word| shell_word(word)).collect();
-        let error = Error::usage(format!("no such command: `{first}`")).hint(instead);
-        return Err(match rest.is_empty() {
-            true => error,
-            false => error.hint(format!("regatta -p {}, which asks a model", rest.join(" "))),
-        });
+    let instead = if is_before_option && is_one_word(first) {
+        instead_of(&typed, folder)
+    } else {
+        Vec::new()
+    };
+    if !instead.is_empty() {
+        let rest = (!rest.is_empty()).then(|| format!("regatta -p {} {ASKS}", shell_words(rest)));
+        return Err(with_hints(no_command(first), instead.into_iter().chain(rest)));
     }
     let prompts: Vec<_> = words.iter().filter(|word| !names_file(word)).collect();
     if prompts.len() > 1 && prompts.iter().all(|word| is_one_word(word)) {
@@ -95,16 +100,54 @@ fn is_print_option(word: &str) -> bool {
     word == "--print" || is_cluster
 }
 
+/// Refuses a session whose help was asked for if its first prompt may be a command with a mistake in it:
+/// the help was meant to be that of the command. `line` is the command line without the question.
+pub(super) fn refuse_help(arguments: &Arguments, line: &[OsString]) -> Result<(), Error> {
+    match &arguments.command {
+        Command::Launch(args) if !args.print => refuse(arguments, line),
+        _ => Ok(()),
+    }
+}
+
+/// What runs the program: a person at a terminal, where a session may be a conversation, or a script.
+#[derive(Clone, Copy)]
+enum Caller {
+    Terminal,
+    Script,
+}
+
 /// Returns the refusal of a session whose prompts are `words`, the first of which is one word. `typed` is
 /// the line from that word on, with its options.
 pub(super) fn no_such_command(words: &[&str], typed: &[&str], folder: &Path) -> Error {
     let first = words.first().copied().unwrap_or_default();
-    let prompt = match words.len() {
-        1 => format!("regatta -p {}, which asks a model", shell_word(first)),
-        _ => format!("regatta {}, which asks a model", shell_word(&words.join(" "))),
-    };
-    let error = Error::usage(format!("no such command: `{first}`"));
-    instead_of(typed, folder).into_iter().chain([prompt]).fold(error, Error::hint)
+    let caller = if can_converse() { Caller::Terminal } else { Caller::Script };
+    let instead = instead_of(typed, folder).into_iter();
+    with_hints(no_command(first), instead.chain([as_prompt(words, caller)]))
+}
+
+fn no_command(word: &str) -> Error {
+    Error::usage(format!("no such command: `{word}`"))
+}
+
+fn with_hints(error: Error, hints: impl IntoIterator<Item = String>) -> Error {
+    let mut error = error;
+    for hint in hints {
+        // Two tables may have the same command.
+        let command = hint.trim_end_matches(ASKS).trim_end();
+        if !error.hints.iter().any(|known| known == command) {
+            error.hints.push(hint);
+        }
+    }
+    error
+}
+
+/// Returns the command that sends words as a prompt. A conversation needs a terminal.
+fn as_prompt(words: &[&str], caller: Caller) -> String {
+    let prompt = shell_word(&words.join(" "));
+    match caller {
+        Caller::Terminal if words.len() > 1 => format!("regatta {prompt} {ASKS}"),
+        Caller::Terminal | Caller::Script => format!("regatta -p {prompt} {ASKS}"),
+    }
 }
 
 /// Refuses tasks of one word each, of which the first `typed` stand before `--`.
@@ -115,69 +158,118 @@ fn refuse_run(args: &RunArgs, typed: usize, folder: &Path) -> Result<(), Error> 
     let Some(at) = prompts.iter().position(|prompt| is_one_word(prompt)) else { return Ok(()) };
     let word = prompts[at];
     let words: Vec<_> = args.tasks.iter().map(String::as_str).collect();
-    let as_typed = format!("regatta run -- {}, which asks a model", shell_words(&words));
+    let as_typed = [format!("regatta run -- {} {ASKS}", shell_words(&words))];
     if args.tasks.len() > 1 && prompts.iter().all(|prompt| is_one_word(prompt)) {
         let error = Error::usage(format!("these are {} tasks of one word each", args.tasks.len()));
-        let joined = format!("regatta run {}", shell_word(&prompts.join(" ")));
+        let joined = [format!("regatta run {}", shell_word(&prompts.join(" ")))];
         let command = instead_of_task(&prompts, folder);
-        let hints = match prompts[1..].iter().all(|word| may_be_target(word)) {
-            true => [command, Some(joined)],
-            false => {
-                [Some(joined), command.filter(|_| command_names().iter().any(|it| it == word))]
-            }
+        let hints = if prompts[1..].iter().all(|word| may_be_target(word)) {
+            [command, joined.into()]
+        } else if command_names().iter().any(|name| name == word) {
+            [joined.into(), command]
+        } else {
+            [joined.into(), Vec::new()]
         };
-        return Err(hints.into_iter().flatten().chain([as_typed]).fold(error, Error::hint));
+        return Err(with_hints(error, hints.into_iter().flatten().chain(as_typed)));
     }
     let instead = match word {
-        "help" => Some("regatta run --help".to_owned()),
+        "help" => vec!["regatta run --help".to_owned()],
         word => instead_of_task(&[word], folder),
     };
     let error = Error::usage(format!("`{word}` is one word, and a TASK is a prompt"));
-    Err(instead.into_iter().chain([as_typed]).fold(error, Error::hint))
+    Err(with_hints(error, instead.into_iter().chain(as_typed)))
 }
 
 /// Returns what to type in place of a command that was typed behind `run`, which may be meant as `runs`.
-fn instead_of_task(words: &[&str], folder: &Path) -> Option<String> {
-    let (word, rest) = words.split_first()?;
-    let of_runs = names_of_runs().iter().any(|name| name == word);
-    let of_runs = of_runs.then(|| with_targets(&format!("regatta runs {word}"), rest));
-    of_runs.or_else(|| instead_of(words, folder))
+fn instead_of_task(words: &[&str], folder: &Path) -> Vec<String> {
+    let Some((word, rest)) = words.split_first() else { return Vec::new() };
+    if names_of_runs().iter().any(|name| name == word) {
+        return vec![with_targets(&format!("regatta runs {word}"), rest)];
+    }
+    instead_of(words, folder)
 }
 
 /// Returns what to type in place of a command that `regatta runs` does not have.
-pub(super) fn instead_of_runs(words: &[&str]) -> Option<String> {
-    let (word, rest) = words.split_first()?;
+pub(super) fn instead_of_runs(words: &[&str]) -> Vec<String> {
+    let Some((word, rest)) = words.split_first() else { return Vec::new() };
     let names = names_of_runs();
     let near = || nearest(word, names.iter().map(String::as_str));
-    let near = || near().map(|name| with_targets(&format!("regatta runs {name}"), rest));
+    let near = || near().map(|name| vec![with_targets(&format!("regatta runs {name}"), rest)]);
     let of_runs = elsewhere::command_of_runs(words).or_else(near);
-    of_runs.or_else(|| instead_of(words, Path::new(".")))
+    of_runs.unwrap_or_else(|| instead_of(words, Path::new(".")))
+}
+
+/// Returns what to type in place of a question about a command that there is not: `verb`, which is `help` or
+/// `man`, with the nearest command or one of its other topics, or else what does the same as the command.
+pub(crate) fn instead_of_path(verb: &str, path: &[String], topics: &[&str]) -> Vec<String> {
+    let grammar = public_grammar();
+    let (mut below, mut found) = (&grammar, Vec::new());
+    for word in path {
+        let commands = below.get_subcommands().filter(|command| has_help(command));
+        let names = commands.map(clap::Command::get_name);
+        let others = topics.iter().copied().filter(|_| found.is_empty());
+        let Some(name) = nearest(word, names.chain(others)) else { break };
+        found.push(name);
+        let Some(command) = below.find_subcommand(name) else { break };
+        below = command;
+    }
+    if !found.is_empty() {
+        return vec![format!("regatta {verb} {}", found.join(" "))];
+    }
+    let words: Vec<_> = path.iter().map(String::as_str).collect();
+    known(&words).unwrap_or_default()
 }
 
 /// Returns what to type in place of a command, if there is something.
-fn instead_of(words: &[&str], folder: &Path) -> Option<String> {
-    let (word, rest) = words.split_first()?;
+fn instead_of(words: &[&str], folder: &Path) -> Vec<String> {
+    let Some((word, rest)) = words.split_first() else { return Vec::new() };
     if let Some(instead) = files::instead_of(word) {
-        return Some(instead);
+        return vec![instead];
     }
     if *word == "@" || word.starts_with("@/") {
-        return Some(with_targets("regatta runs show", words));
+        return vec![with_targets("regatta runs show", words)];
     }
     if *word == "init" && !is_in_repository(folder) {
-        return Some("git init".to_owned());
+        return vec!["git init".to_owned()];
     }
-    let planned = || not_implemented::instead_of_command(word).map(str::to_owned);
+    let names = command_names();
+    let own = |name: &str| names.iter().find(|own| *own == name);
     let near = || {
-        let names = command_names();
         let name = nearest(word, names.iter().map(String::as_str))?;
-        Some(with_rest(&format!("regatta {name}"), rest))
+        Some(vec![with_rest(&format!("regatta {name}"), rest)])
     };
-    let of_run = || may_be_target(word).then(|| with_targets("regatta runs show", words));
-    elsewhere::command(words)
-        .or_else(planned)
+    // A command in two words, such as `un do`.
+    let in_two = || {
+        let (second, rest) = rest.split_first()?;
+        let name = format!("{word}{second}");
+        let of_own = own(&name).map(|own| vec![with_rest(&format!("regatta {own}"), rest)]);
+        let words: Vec<_> = std::iter::once(name.as_str()).chain(rest.iter().copied()).collect();
+        of_own.or_else(|| known(&words))
+    };
+    let listed = || {
+        let named = rest.first().filter(|_| LISTING.contains(word))?;
+        own(named).map(|own| vec![format!("regatta {own}")])
+    };
+    let of_run = || may_be_target(word).then(|| vec![with_targets("regatta runs show", words)]);
+    let near_other = || {
+        let name = nearest(word, elsewhere::commands().chain(not_implemented::commands()))?;
+        let words: Vec<_> = std::iter::once(name).chain(rest.iter().copied()).collect();
+        known(&words)
+    };
+    in_two()
+        .or_else(listed)
+        .or_else(|| known(words))
         .or_else(near)
         .or_else(of_run)
-        .or_else(|| files::instead_of_folder(word))
+        .or_else(|| files::instead_of_folder(word).map(|instead| vec![instead]))
+        .or_else(|| elsewhere::model(word).map(|instead| vec![instead]))
+        .or_else(near_other)
+        .unwrap_or_default()
+}
+
+/// Returns what does here what a command of other programs, or one that is planned, does.
+fn known(words: &[&str]) -> Option<Vec<String>> {
+    elsewhere::command(words).or_else(|| not_implemented::instead_of_command(words))
 }
 
 /// Returns a command that was meant with what was typed behind it, unless those are words only, which would be
@@ -185,6 +277,9 @@ fn instead_of(words: &[&str], folder: &Path) -> Option<String> {
 fn with_rest(command: &str, rest: &[&str]) -> String {
     match rest.iter().any(|word| word.starts_with('-')) {
         true => format!("{command} {}", shell_words(rest)),
+        false if command == "regatta run" && !rest.is_empty() => {
+            format!("{command} {}", shell_word(&rest.join(" ")))
+        }
         false => with_targets(command, rest),
     }
 }
@@ -222,12 +317,24 @@ mod tests {
     #[test]
     fn a_folder_without_a_repository_is_seen() {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        assert_eq!(instead_of(&["init"], folder.path()), Some("git init".to_owned()));
+        assert_eq!(instead_of(&["init"], folder.path()), ["git init"]);
         std::fs::create_dir(folder.path().join(".git")).expect("a folder can be made");
         let below = folder.path().join("a");
         std::fs::create_dir(&below).expect("a folder can be made");
-        let nothing = instead_of(&["init"], &below).expect("it is known");
-        assert!(nothing.starts_with("nothing: "), "{nothing}");
+        let nothing = instead_of(&["init"], &below);
+        assert_eq!(nothing, ["regatta run TASK (any git repository will do)"]);
+    }
+
+    #[test]
+    fn words_are_a_prompt_of_a_conversation_on_a_terminal_only() {
+        for (words, caller, command) in [
+            (&["appply", "@", "blue"][..], Caller::Terminal, "regatta 'appply @ blue'"),
+            (&["appply", "@", "blue"], Caller::Script, "regatta -p 'appply @ blue'"),
+            (&["appply"], Caller::Terminal, "regatta -p appply"),
+            (&["appply"], Caller::Script, "regatta -p appply"),
+        ] {
+            assert_eq!(as_prompt(words, caller), format!("{command} (asks a model)"));
+        }
     }
 
     #[test]

@@ -7,12 +7,40 @@ use std::path::Path;
 use clap::Arg;
 use config::nearest;
 
-use super::{SECRET, help, mistyped, public_grammar};
+use super::{SECRET, command_of, help, mistyped, public_grammar};
 use crate::args::MergeChoice;
 use crate::args::elsewhere::{self, CommandKind};
 use crate::args::parse::launch_line::LAUNCH;
 use crate::error::Error;
 use crate::render::shell_word;
+
+/// Refuses an option that is typed with one dash in place of two, such as `-json`, which is `-j son` to the
+/// parser.
+///
+/// # Errors
+/// The command has an option of this name.
+pub(super) fn refuse_one_dash(line: &[OsString]) -> Result<(), Error> {
+    let words: Vec<_> = line.iter().filter_map(|word| word.to_str()).collect();
+    let mut typed = words.iter().take_while(|word| **word != "--");
+    let Some((word, long)) = typed.find_map(|word| Some((word, with_two_dashes(word)?))) else {
+        return Ok(());
+    };
+    let (grammar, command) = (public_grammar(), command_of(line));
+    let name = long.split('=').next().unwrap_or_default();
+    let own = commands_of(&grammar, command, &words).map(|(top, below)| below.unwrap_or(top));
+    match own.and_then(|own| find(own, name)) {
+        Some(_) => Err(unknown_option(word, command, line)),
+        None => Ok(()),
+    }
+}
+
+/// Returns a word such as `-json` with two dashes, if it may be an option with a long name.
+fn with_two_dashes(word: &str) -> Option<String> {
+    let name = word.strip_prefix('-')?.split('=').next()?;
+    let is_name = name.len() > 2 && name.starts_with(|first: char| first.is_ascii_alphabetic());
+    let is_name = is_name && name.chars().all(|it| it.is_ascii_alphabetic() || it == '-');
+    is_name.then(|| format!("-{word}"))
+}
 
 /// Returns the error of `part`, which no option of `command` is; without a command, of a session.
 pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString]) -> Error {
@@ -37,19 +65,42 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
             .hint(format!("regatta run -- {}", shell_word(word)))
             .hint(help(command));
     }
+    let long = with_two_dashes(word).and_then(|long| {
+        let as_meant = |it: &&str| if *it == word { long.clone() } else { (*it).to_owned() };
+        let words: Vec<_> = words.iter().map(as_meant).collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        instead_of(long.split('=').next()?, &long, command, &words)
+    });
     let name = part.split('=').next().unwrap_or_default();
-    let instead = instead_of(name, word, command, &words);
-    instead.into_iter().chain([help(command)]).fold(error, Error::hint)
+    let instead = long.or_else(|| instead_of(name, word, command, &words));
+    instead.into_iter().flatten().chain([help(command)]).fold(error, Error::hint)
+}
+
+/// Returns the grammar of a command, and that of the command below it that the words name.
+fn commands_of<'a>(
+    grammar: &'a clap::Command,
+    command: Option<&str>,
+    words: &[&str],
+) -> Option<(&'a clap::Command, Option<&'a clap::Command>)> {
+    let top = grammar.find_subcommand(command.unwrap_or(LAUNCH))?;
+    Some((top, words.iter().find_map(|word| top.find_subcommand(word))))
 }
 
 /// Returns what to type in place of the option `name` of `word`.
-fn instead_of(name: &str, word: &str, command: Option<&str>, words: &[&str]) -> Option<String> {
+fn instead_of(
+    name: &str,
+    word: &str,
+    command: Option<&str>,
+    words: &[&str],
+) -> Option<Vec<String>> {
     let grammar = public_grammar();
     let named = |name: &str| grammar.find_subcommand(name);
-    let top = named(command.unwrap_or(LAUNCH))?;
-    let below = words.iter().find_map(|word| top.find_subcommand(word));
+    let (top, below) = commands_of(&grammar, command, words)?;
     let own = below.unwrap_or(top);
     let value = value_of(name, words);
+    if let Some(own) = find(own, name) {
+        return Some(vec![text(own, value)]);
+    }
     let kind = match command {
         Some("run") => CommandKind::Run,
         None => CommandKind::Session,
@@ -58,8 +109,8 @@ fn instead_of(name: &str, word: &str, command: Option<&str>, words: &[&str]) -> 
     let takes = |option: &str| find(own, option).is_some();
     // Several letters are several options, of which one alone may mean something else.
     let letters = word.strip_prefix(name).filter(|_| !name.starts_with("--")).unwrap_or_default();
-    let is_cluster = !letters.is_empty() && letters.chars().all(|it| it.is_ascii_alphabetic());
-    if is_cluster {
+    let is_letter = |it: char| it.is_ascii_alphabetic() || it == '-';
+    if !letters.is_empty() && letters.chars().all(is_letter) {
         return None;
     }
     let of_command = || {
@@ -79,19 +130,25 @@ fn instead_of(name: &str, word: &str, command: Option<&str>, words: &[&str]) -> 
         CommandKind::Session => named("run").map(|command| ("regatta run", command)),
         CommandKind::Other => None,
     };
+    // The program itself has `--version`.
     let of_other = |option: &str| {
-        let (command, grammar) = other?;
-        find(grammar, option).map(|arg| format!("{command} {} …", text(arg, value)))
+        let of_other = || {
+            let (command, grammar) = other?;
+            find(grammar, option).map(|arg| format!("{command} {} …", text(arg, value)))
+        };
+        let of_root = || find(&grammar, option).map(|arg| format!("regatta {}", text(arg, None)));
+        of_other().or_else(of_root)
     };
     let near = || {
         let name = name.strip_prefix("--")?;
-        let all = [Some(own), other.map(|(_, grammar)| grammar).filter(|_| command.is_none())];
+        let other = other.map(|(_, grammar)| grammar).filter(|_| command.is_none());
+        let all = [Some(own), other, Some(&grammar)];
         let options = all.into_iter().flatten().flat_map(clap::Command::get_arguments);
         let options = options.filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long);
         let near = format!("--{}", nearest(name, options)?);
         find(own, &near).map(|arg| text(arg, value)).or_else(|| of_other(&near))
     };
-    of_other(name).or_else(near)
+    of_other(name).or_else(near).map(|instead| vec![instead])
 }
 
 /// Returns the option of a command that is typed so.

@@ -63,7 +63,7 @@ async fn what_is_to_be_tried_where_several_tasks_match_names_one_of_them() {
     let bench = bench().await;
     for given in ["aut", "@/aut"] {
         let error = found(&bench, given).unwrap_err();
-        let (named, _) = error.hints[0].split_once(", for the first of these").unwrap();
+        let (named, _) = error.hints[0].split_once(" (the first of these)").unwrap();
         assert_eq!(found(&bench, named), Ok(("auth".to_owned(), TargetKind::Task, 1)), "{error}");
     }
 }

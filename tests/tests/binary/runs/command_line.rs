@@ -37,7 +37,7 @@ fn an_unknown_command_gets_the_nearest_name() {
     let place = sandbox();
     let refused = place.regatta(place.folder()).words("lgos").run().expect_code(1);
     let told = "error: no such command: `lgos`\n  try: regatta logs\n";
-    let ask = "  try: regatta -p lgos, which asks a model\n";
+    let ask = "  try: regatta -p lgos (asks a model)\n";
     assert_eq!(refused.stderr, format!("{told}{ask}"));
     let prompt = place.regatta(place.folder()).arg("-p").arg("fix the tests").run().expect_code(1);
     assert!(prompt.stderr.starts_with("error: no model is named"), "{prompt}");

@@ -117,11 +117,11 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
     };
     for (line, hint) in [
         ("appply @ blue", "try: regatta apply"),
-        ("exec ls", "try: regatta -p ls, or regatta run --exec ls"),
+        ("exec ls", "try: regatta -p ls\n  try: regatta run --exec ls\n"),
         ("--yolo it", "try: leave it out"),
-        ("--allowedTools Read it", "try: --tools read,write"),
+        ("--allowedTools Read it", "try: --tools read\n"),
         ("--mode text appply @ blue", "try: regatta apply"),
-        ("claude -p hello", "try: regatta -p PROMPT"),
+        ("claude -p hello", "try: regatta -p hello"),
         ("-p explain the build", "try: regatta -p 'explain the build'"),
     ] {
         let _none = refused(typed(line), &["error: ", hint]);
@@ -135,7 +135,7 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
     }
     let session = scene.place.regatta(&scene.folder).words(&url).arg("fix it all");
     let why = "cannot begin a conversation: standard input is not a terminal";
-    let _none = refused(session.stdin("").run(), &[why, "regatta -p PROMPT"]);
+    let _none = refused(session.stdin("").run(), &[why, "try: regatta -p 'fix it all' (answers"]);
     let alone = scene.place.regatta(&scene.folder);
     let _none = refused(alone.stdin("hi there").run(), &["no model is named"]);
     let alone = scene.place.regatta(&scene.folder).run().expect_code(0);

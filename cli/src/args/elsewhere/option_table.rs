@@ -1,0 +1,197 @@
+//! The table of the options of other programs, with what does the same in `regatta run` and in a session.
+
+use crate::elsewhere::{SETTINGS, UPDATE};
+
+const ALLOWED: &str = "leave it out: tools run without a question, unless --approval-mode says otherwise";
+const IN_COPY: &str = "leave it out: each task works in a copy";
+const ALL_TOOLS: &str = "leave it out: a task has all tools and works in a copy";
+const SEARCH: &str = "leave it out: the model fetches pages with curl";
+const NO_MCP: &str = "leave it out: MCP servers are not implemented yet";
+const NO_EXTENSION: &str = "leave it out: extensions are not implemented yet";
+
+/// The options, separated by blanks; `NAME=VALUE` is an option with this value only. An empty text stands
+/// where the command has the options itself. Places such as `<N>` are the value that was typed.
+#[rustfmt::skip]
+pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "-P -n --parallel --parallelism --concurrency --max-concurrency --max-procs --max-parallel --workers \
+         --threads --agents --instances",
+        "--jobs <N>",
+        "regatta run --jobs <N> TASK…",
+    ),
+    ("--timeout --max-time --time-limit --deadline", "--limit wall=<20m>", "timeout <20m> regatta -p PROMPT"),
+    (
+        "--max-turns --max-steps --max-iterations --max-session-turns",
+        "--limit turns=<40>",
+        "regatta run --limit turns=<40> TASK",
+    ),
+    (
+        "--max-budget-usd --max-cost --budget --cost",
+        "--limit cost=<2.00>USD (of each task)",
+        "regatta run --limit cost=<2.00>USD TASK",
+    ),
+    ("--max-tokens --token-limit", "--limit tokens=<400k>", "regatta run --limit tokens=<400k> TASK"),
+    ("--permission-mode=plan -s=read-only --sandbox=read-only", IN_COPY, "--tools read"),
+    ("--permission-mode=acceptEdits", "--approval-mode write", "--approval-mode write"),
+    (
+        "--permission-mode=default --permission-mode=manual -a=on-request -a=on-failure -a=untrusted \
+         --ask-for-approval=on-request --ask-for-approval=on-failure --ask-for-approval=untrusted",
+        "--approval-mode ask",
+        "--approval-mode ask",
+    ),
+    (
+        "--yolo --dangerously-skip-permissions --allow-dangerously-skip-permissions \
+         --dangerously-bypass-approvals-and-sandbox --full-auto --auto-approve --permission-mode \
+         --ask-for-approval --permission-prompt-tool --yes --yes-always --no-confirm --allow-all-tools -y \
+         -a=never",
+        ALLOWED,
+        ALLOWED,
+    ),
+    ("--sandbox -s", IN_COPY, "regatta run TASK (works in a copy)"),
+    ("--worktree -w", IN_COPY, "regatta run TASK (works in a copy)"),
+    ("--read-only --readonly", "--merge none (your files stay as they are)", "--tools read"),
+    ("--output-format=text --format=text", "leave it out: it prints text", "--mode text"),
+    (
+        "--output-format --format --stream-json --output=json --output=stream-json -o=json -o=stream-json \
+         --input-format --include-partial-messages",
+        "--json",
+        "--mode json",
+    ),
+    (
+        "--output --out --output-file --output-last-message -o",
+        "regatta results @ > <FILE> (after the run)",
+        "regatta -p PROMPT > <FILE>",
+    ),
+    (
+        "--cwd --cd -C --dir --directory --workdir --working-directory --path",
+        "--repo <DIR>",
+        "--repo <DIR>",
+    ),
+    (
+        "--add-dir --include-directories",
+        "leave it out: a task reads any folder",
+        "leave it out: tools read any folder",
+    ),
+    ("--env -e", "<NAME=VALUE> regatta run --pass-env <NAME> …", "<NAME=VALUE> regatta …"),
+    ("--watch --follow", "regatta logs RUN --follow", "regatta logs SESSION --follow"),
+    (
+        "--background --bg --daemon -b -d",
+        "regatta run … &\nregatta logs RUN --follow",
+        "regatta -p PROMPT &",
+    ),
+    (
+        "--keep-going -k --no-fail-fast --ignore-errors",
+        "leave it out: when a task fails, the others go on",
+        "regatta run TASK… (when a task fails, the others go on)",
+    ),
+    ("--halt --stop-on-error --exit-on-error --bail", "--fail-fast", "regatta run --fail-fast TASK…"),
+    ("-0 --print0", "--null", "regatta run --each - --null 'What to do with {{item}}'"),
+    ("--stdin", "--each -", "leave it out: standard input comes before the prompt"),
+    ("-a --arg-file --items --input", "--each @<FILE>", "@<FILE> (as a prompt)"),
+    ("-f --file --tasks --task-file --tasks-file", "--plan <FILE>\n--each @<FILE>", "@<FILE> (as a prompt)"),
+    ("--recipe", "--plan <FILE>", "regatta run --plan <FILE>"),
+    (
+        "--files --foreach --for-each --glob --over --include",
+        "--each <SPEC>",
+        "regatta run --each <SPEC> 'What to do with {{item}}'",
+    ),
+    (
+        "--exclude --ignore",
+        "git ls-files | grep -v <PATTERN> | regatta run --each - …",
+        "git ls-files | grep -v <PATTERN> | regatta run --each - 'What to do with {{item}}'",
+    ),
+    ("-i --image --images", "@<FILE> (in the prompt)", "@<FILE> (as a prompt)"),
+    (
+        "-I --replace",
+        "{{item}} (in the command or the prompt)",
+        "regatta run --each SPEC --exec 'CMD {{item}}'",
+    ),
+    (
+        "-L --max-args --max-lines --batch-size --chunk-size",
+        "--chunk <N>",
+        "regatta run --each SPEC --chunk <N> --exec 'CMD {{items}}'",
+    ),
+    ("-x --command --cmd --run", "--exec <CMD>", "regatta run --exec <CMD>"),
+    ("-c", "--exec <CMD>", ""),
+    ("-p --print", "regatta run <TASK> (without an option)", ""),
+    ("-t --text --prompt --message --instructions", "regatta run <TASK> (without an option)", "-p <PROMPT>"),
+    ("--prompt-interactive", "regatta run <TASK> (without an option)", "regatta <PROMPT>"),
+    ("--system --system-prompt-file", "say it in each TASK or in AGENTS.md", "--system-prompt <TEXT>"),
+    ("--append-system-prompt-file", "say it in each TASK or in AGENTS.md", "--append-system-prompt <FILE>"),
+    ("--system-prompt --append-system-prompt", "say it in each TASK or in AGENTS.md", ""),
+    ("--allowedTools --allowed-tools", ALL_TOOLS, "--tools <TOOLS:read,write>"),
+    (
+        "--disallowedTools --disallowed-tools --exclude-tools",
+        ALL_TOOLS,
+        "--tools <OTHER TOOLS:read,write>",
+    ),
+    ("--tools --no-tools", ALL_TOOLS, ""),
+    ("--models", "--model <MODEL>", ""),
+    ("--thinking", "--model MODEL:<high>", ""),
+    ("--provider", "--model <PROVIDER>/ID", ""),
+    ("--resume --continue -r", "regatta runs retry <RUN> --cancelled", ""),
+    ("--output-schema --json-schema", "--schema <FILE>", "regatta run --schema <FILE> TASK"),
+    (
+        "--skip-git-repo-check --no-git",
+        "git init (a run needs a repository)",
+        "leave it out: a session works in any folder",
+    ),
+    ("--search --web-search", SEARCH, SEARCH),
+    ("--shell", "--exec <CMD>", "regatta (and in it !COMMAND)"),
+    ("--effort --reasoning --reasoning-effort --variant", "--model MODEL:<high>", "--thinking <LEVEL>"),
+    ("--key --token", "--api-key KEY", "--api-key KEY"),
+    ("--url --api-base --endpoint --host", "--base-url <URL>", "--base-url <URL>"),
+    ("--oss --local --local-provider", "--model ollama/MODEL", "--model ollama/MODEL"),
+    ("--fallback-model", "the setting retry.fallbackChains", "the setting retry.fallbackChains"),
+    ("--session-id", "leave it out: each task has a session of its own", "--resume <ID>"),
+    // In a run, it is --merge.
+    ("-m", "", "--model <MODEL>"),
+    ("--last", "regatta runs retry @", "--continue"),
+    ("--fork-session", "regatta --fork ID", "--fork ID"),
+    (
+        "--no-session-persistence --ephemeral --no-save",
+        "regatta gc (removes the logs of landed work when they are old)",
+        "--no-session",
+    ),
+    ("--title --session-name", "--label <TEXT>", "/name <TEXT> (in the conversation)"),
+    ("--name", "", "/name <TEXT> (in the conversation)"),
+    ("--settings --config --profile --setting-sources", SETTINGS, SETTINGS),
+    ("--mcp-config --strict-mcp-config --mcp-debug", NO_MCP, NO_MCP),
+    ("--plugin-dir --extensions --with-extension --with-builtin", NO_EXTENSION, NO_EXTENSION),
+    ("--debug --trace --log-level --print-logs", "-v", "-v"),
+    ("--silent", "--quiet", "--quiet"),
+    ("--no-color --no-colour --nocolor", "--color never", "--color never"),
+    ("--no-progress", "--progress none", "--progress none"),
+    ("--bar --eta", "--progress live", "--progress live"),
+    ("--joblog", "regatta runs show RUN --json", "regatta logs SESSION"),
+    ("--keep-order", "leave it out: work lands in the order of the tasks", "regatta run TASK…"),
+    (
+        "--dry --what-if --just-print --check --recon --simulate",
+        "--dry-run",
+        "regatta run --dry-run TASK…",
+    ),
+    ("--branch", "--merge branch\n--onto <BRANCH>", "regatta run --merge branch TASK"),
+    (
+        "--commit --auto-commit --auto-commits --squash",
+        "--merge stack (a commit per task)",
+        "git commit (after it)",
+    ),
+    ("--amend", "--merge stack (a new commit per task)", "git commit --amend (after it)"),
+    (
+        "--no-merge --no-commit --no-land",
+        "--merge none\nregatta apply RUN (later)",
+        "regatta run --merge none TASK",
+    ),
+    ("--no-verify", "leave it out: no hooks run", "leave it out: only the model commits"),
+    ("--force", "leave it out: what conflicts is kept", ALLOWED),
+    ("--test-cmd --lint-cmd --test", "--verify <CMD>", "regatta run --verify <CMD> TASK"),
+    (
+        "--retries --retry --rerun-failed",
+        "regatta runs retry RUN",
+        "the setting retry.maxRetries",
+    ),
+    ("--tui --interactive", "regatta", "leave it out: regatta on a terminal is a conversation"),
+    ("--headless --non-interactive --no-tui", "leave it out: a run asks nothing", "-p"),
+    ("--update --upgrade", UPDATE, UPDATE),
+    ("--list --list-sessions", "regatta runs", "regatta --resume"),
+];

@@ -1,0 +1,83 @@
+//! Options of other programs in the commands other than `regatta run` and a session.
+
+use crate::elsewhere::with_value;
+
+/// Options of other programs, with what does the same in a command that is neither `regatta run` nor a
+/// session. None of these removes more than was asked for.
+const OPTIONS_OF: &[(&str, &str, &str)] = &[
+    ("runs", "-n --limit --last --max-count --head", "regatta runs list -n <N>"),
+    ("runs list", "--last --max-count --head", "-n <N>"),
+    ("runs", "-a --all", "regatta runs list -n 1000"),
+    ("runs list", "-a --all", "-n 1000"),
+    ("runs", "-w -f --watch --follow", "regatta logs @ --follow"),
+    ("runs show", "-w -f --watch --follow", "regatta logs RUN --follow"),
+    ("logs", "-w -F --watch --retry", "--follow"),
+    ("logs", "-n --tail --lines", "regatta logs RUN | tail -n <N>"),
+    ("apply", "-f --force", "--theirs (takes the version of the task where it conflicts)"),
+    (
+        "apply",
+        "-m --merge --onto",
+        "--branch NAME (without it, the work lands where its run lands)",
+    ),
+    ("apply", "-a --all", "--kept (lands unfinished and unverified work, too)"),
+    ("apply", "--commit", "git commit (after it)"),
+    ("apply", "-n", "--dry-run"),
+    (
+        "undo",
+        "-f --force --hard",
+        "leave it out: later edits are merged, and a file that conflicts stays",
+    ),
+    ("undo", "-n", "--dry-run"),
+    ("discard", "-f --force -y --yes", "leave it out: it removes without a question"),
+    ("discard", "-n", "--dry-run"),
+    ("diff", "--name-only --name-status --numstat --shortstat --summary", "--stat"),
+    ("diff", "-o --output --output-file --out", "regatta diff RUN > <FILE>"),
+    ("logs", "-o --output --output-file --out", "regatta logs RUN > <FILE>"),
+    ("results", "-o --output --output-file --out", "regatta results RUN > <FILE>"),
+    ("results", "--format --output-format", "--json"),
+    ("diff", "-p -u --patch --unified", "leave it out: it prints a patch"),
+    ("gc", "-a --all", "leave it out: it is for all repositories"),
+    (
+        "gc",
+        "-f --force -y --yes --aggressive --prune",
+        "leave it out: it removes without a question what has landed or was discarded, and is old",
+    ),
+    ("gc", "-n", "--dry-run"),
+];
+
+/// Returns what does here what an option of other programs does there, in this command, such as `logs` or
+/// `runs show`. `value` is what was typed as its value.
+pub(in crate::args) fn option_of(
+    command: &str,
+    word: &str,
+    value: Option<&str>,
+) -> Option<Vec<String>> {
+    let is_it = |(of, names, _): &&(&str, &str, &str)| {
+        *of == command && names.split(' ').any(|name| name == word)
+    };
+    OPTIONS_OF.iter().find(is_it).map(|(.., instead)| with_value(instead, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::options::tests::taken;
+    use super::*;
+    use crate::elsewhere::assert_can_be_copied;
+
+    #[test]
+    fn no_option_of_the_table_is_one_of_its_command_and_each_stands_once() {
+        let mut seen = BTreeSet::new();
+        for (name, options, instead) in OPTIONS_OF {
+            let taken = taken(name);
+            for option in options.split(' ') {
+                assert!(!taken.contains(option), "{name} {option}");
+                assert!(seen.insert((name, option)), "{name} {option}");
+            }
+            assert_can_be_copied(instead);
+            let option = instead.split([' ', ',']).next().unwrap_or_default();
+            assert!(!option.starts_with('-') || taken.contains(option), "{name}: {instead}");
+        }
+    }
+}
