@@ -26,12 +26,12 @@ mod worker;
 pub use crate::engine::{Canceller, Engine};
 pub use deps::{Deps, Policy};
 pub use events::Events;
-pub use executors::ToolSetup;
+pub use executors::{Answerer, ToolSetup};
 pub use job::Job;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
 pub use session::{ContinueError, SessionSpec};
-pub use sessions::{OpenSessionError, PromptError, SessionHandle, SessionState, SessionStates};
+pub use sessions::{AnswerError, OpenSessionError, PromptError, SessionHandle, SessionState, SessionStates};
 
 #[cfg(test)]
 #[macro_use]

@@ -228,6 +228,8 @@ impl Grammar {
                 *self = Self { queue, answered, said, is_later, last, ..Self::default() };
             }
             SessionEvent::ToolUnavailable { .. }
+            | SessionEvent::QuestionAsked { .. }
+            | SessionEvent::QuestionClosed { .. }
             | SessionEvent::Notice { .. }
             | SessionEvent::ModelChange { .. }
             | SessionEvent::ThinkingLevelChange { .. } => {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
+    Access, Ask, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
     LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
 };
 use futures_util::FutureExt as _;
@@ -32,8 +32,8 @@ pub(crate) struct ToolExecutorArguments {
 pub(crate) enum ExecutorSetup {
     /// Running commands.
     Commands,
-    /// Carrying out the calls of a model.
-    Tools(Box<ToolSetup>),
+    /// Carrying out the calls of a model, and asking a person about some, if there is one.
+    Tools(Box<ToolSetup>, Option<Arc<dyn Ask>>),
 }
 
 pub(crate) enum ToolExecutorMessage {
@@ -194,13 +194,19 @@ impl ToolExecutorState {
         }
     }
 
-    fn build(&mut self, myself: &ActorRef<ToolExecutorMessage>, deps: Arc<Deps>, setup: ToolSetup) {
+    fn build(
+        &mut self,
+        myself: &ActorRef<ToolExecutorMessage>,
+        deps: Arc<Deps>,
+        setup: ToolSetup,
+        ask: Option<Arc<dyn Ask>>,
+    ) {
         self.unfinished += 1;
         self.tools = Tools::Building(Vec::new());
         let (stop, commands) = (self.stop.clone(), Arc::clone(&self.commands));
         let build = async move {
             tokio::select! {
-                built = SessionTools::build(deps, commands, setup) => Some(built),
+                built = SessionTools::build(deps, commands, setup, ask) => Some(built),
                 () = stop.cancelled_at_once() => None,
             }
         };
@@ -261,7 +267,7 @@ impl Actor for ToolExecutor {
         };
         match setup {
             ExecutorSetup::Commands => {}
-            ExecutorSetup::Tools(setup) => state.build(&myself, deps, *setup),
+            ExecutorSetup::Tools(setup, ask) => state.build(&myself, deps, *setup, ask),
         }
         Ok(state)
     }

@@ -1,6 +1,7 @@
 //! The actors that own tools and processes. An executor is leased to a task or session, so that no
 //! process outlives it.
 
+mod approver;
 mod executor_tools;
 
 mod executor;
@@ -12,6 +13,6 @@ mod supervisor;
 pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
-pub use session_tools::ToolSetup;
+pub use session_tools::{Answerer, ToolSetup};
 pub(crate) use settle::settle;
 pub(crate) use supervisor::{Executors, ExecutorsMessage, LeasedBy};

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::approvals::{ApprovalPolicy, refusal};
+use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, CancelToken, CommandOwner, Concurrency, LineSink, Tool, ToolBuildError,
+    Access, Artifacts, Ask, CancelToken, CommandOwner, Concurrency, LineSink, Tool, ToolBuildError,
     ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
 };
 use engine::tools::{CallGate, ToolSet};
@@ -17,6 +17,7 @@ use futures_util::future::join_all;
 use protocol::ToolCall;
 use tokio::time::timeout;
 
+use super::approver::Approver;
 use crate::deps::Deps;
 use crate::jobs::Panicked;
 
@@ -36,6 +37,26 @@ pub struct ToolSetup {
     pub only: Option<BTreeSet<String>>,
     /// Which calls are allowed.
     pub approvals: ApprovalPolicy,
+    /// Who is asked about the others.
+    pub answerer: Answerer,
+}
+
+impl ToolSetup {
+    /// Returns the setup of a session whose questions `answerer` answers.
+    #[must_use]
+    pub fn answered_by(self, answerer: Answerer) -> Self {
+        Self { answerer, ..self }
+    }
+}
+
+/// Who answers the questions of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answerer {
+    /// No one: calls that have to be asked about are refused.
+    #[default]
+    None,
+    /// The client that has the handle of the session.
+    Client,
 }
 
 /// The tools of one session.
@@ -46,7 +67,7 @@ pub(crate) struct SessionTools {
     commands: Arc<dyn CommandOwner>,
     view: Arc<dyn WorkspaceView>,
     artifacts: Arc<dyn Artifacts>,
-    gate: CallGate,
+    approver: Approver,
 }
 
 impl SessionTools {
@@ -55,8 +76,9 @@ impl SessionTools {
         deps: Arc<Deps>,
         commands: Arc<dyn CommandOwner>,
         setup: ToolSetup,
+        ask: Option<Arc<dyn Ask>>,
     ) -> Self {
-        let ToolSetup { view, env, artifacts, only, approvals } = setup;
+        let ToolSetup { view, env, artifacts, only, approvals, answerer: _ } = setup;
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let hidden = tool.spec().visibility == Visibility::Hidden;
@@ -69,8 +91,8 @@ impl SessionTools {
             tracing::warn!(%error, "a tool is left out");
         }
         let artifacts = deps.artifacts.open(&artifacts);
-        let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
-        Self { set, left_out, commands, view, artifacts, gate }
+        let approver = Approver::new(CallGate::new(approvals, Arc::clone(&deps.shell)), ask);
+        Self { set, left_out, commands, view, artifacts, approver }
     }
 
     /// Returns the access class of each call. A call whose tool panics here runs alone.
@@ -99,9 +121,9 @@ impl SessionTools {
             cancel,
         };
         let decided = async {
-            let decided = self.gate.decide(&self.set, &call, self.view.as_ref()).await;
-            match refusal(&call.name, &decided.what, &decided.decision) {
-                Some(text) => ToolOutcome::Refused(ToolOutput::text(text)),
+            let (view, cancel) = (self.view.as_ref(), &context.cancel);
+            match self.approver.refused(&self.set, &call, view, cancel).await {
+                Some(refused) => refused,
                 None => self.set.call(call, &context).await,
             }
         };

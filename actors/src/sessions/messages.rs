@@ -6,10 +6,13 @@ use std::sync::Arc;
 use engine::agent::QueueModes;
 use engine::ports::{CancelLevel, OwnerEnd};
 use engine::prompt::SystemPrompt;
-use protocol::{Failure, ModelRoute, SessionEvent, SessionId, ThinkingLevel, UserInput};
+use protocol::{
+    Failure, ModelRoute, Question, QuestionId, SessionEvent, SessionId, ThinkingLevel, UserInput,
+};
 use ractor::{ActorId, ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 
+use super::open_question::AnswerError;
 use super::session_state::SessionState;
 use crate::events::Events;
 use crate::executors::{ExecutorLease, ToolSetup};
@@ -75,6 +78,12 @@ pub(crate) enum SessionsMessage {
     Change(SessionKey, SessionChange),
     /// A message for the actor of a session.
     Forward(SessionKey, Box<SessionMessage>),
+    /// A session asks its client. Without an answer, the reply port is dropped.
+    Ask(SessionKey, Box<Question>, RpcReplyPort<String>),
+    /// The client answers a question with the choice of this id.
+    Answer(SessionKey, QuestionId, String, RpcReplyPort<Result<(), AnswerError>>),
+    /// A question is not asked any more.
+    Withdraw(SessionKey, QuestionId),
     Abort(SessionKey, CancelLevel),
     SetModel(SessionKey, ModelRoute, RpcReplyPort<Result<(), Failure>>),
     /// Closes a session. Answers when none of its processes runs.

@@ -1,18 +1,20 @@
 //! The supervisor's record of one session: what a restart after a crash needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::ports::CancelLevel;
 use engine::restarts::{CrashLog, Decision, RestartBudget};
 use protocol::{
-    AgentEnd, Event, EventKind, EventScope, QueueKind, SessionEvent, Timestamp, UserInput,
+    AgentEnd, Event, EventKind, EventScope, QuestionId, QueueKind, SessionEvent, Timestamp,
+    UserInput,
 };
 use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::watch;
 
 use super::messages::{SessionOpening, SessionsReply};
+use super::open_question::OpenQuestion;
 use super::session_state::SessionState;
 use crate::executors::{ExecutorLease, ToolSetup};
 use crate::session::{OpenedLog, SessionInput, SessionMessage, SessionSpec};
@@ -44,6 +46,8 @@ pub(super) struct Record {
     early: Vec<SessionEvent>,
     /// The number of published events.
     seq: u64,
+    /// The questions that wait for an answer of its client.
+    pub(super) questions: BTreeMap<QuestionId, OpenQuestion>,
     /// Those who read its state, if there are any.
     readers: Option<watch::Sender<SessionState>>,
 }
@@ -81,6 +85,7 @@ impl Record {
             crashes: CrashLog::default(),
             early: Vec::new(),
             seq: 0,
+            questions: BTreeMap::new(),
             readers: None,
         }
     }

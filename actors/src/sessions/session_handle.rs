@@ -7,12 +7,13 @@ use engine::agent::{Navigated, Navigation, QueueModes};
 use engine::ports::CancelLevel;
 use engine::prompt::SystemPrompt;
 use protocol::{
-    CompactionResult, EntryId, Failure, FailureClass, Message, ModelRoute, QueueKind, SessionEntry,
-    SessionId, ThinkingLevel, UserInput,
+    CompactionResult, EntryId, Failure, FailureClass, Message, ModelRoute, QuestionId, QueueKind,
+    SessionEntry, SessionId, ThinkingLevel, UserInput,
 };
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::messages::{OpenedSession, PromptError, SessionChange, SessionKey, SessionsMessage};
+use super::open_question::AnswerError;
 use super::session_state::SessionState;
 use super::session_states::SessionStates;
 use crate::messaging::answer;
@@ -138,6 +139,15 @@ impl SessionHandle {
         let level = self.ask(|reply| SessionMessage::SetThinking(level, reply)).await?;
         self.change(SessionChange::Thinking(level));
         Some(level)
+    }
+
+    /// Answers a question of the session, which an event has asked, with the choice of this id.
+    ///
+    /// # Errors
+    /// The question is not open, has no such choice, or the session is closed.
+    pub async fn answer(&self, id: QuestionId, choice: String) -> Result<(), AnswerError> {
+        let message = |reply| SessionsMessage::Answer(self.key, id, choice, reply);
+        answer(&self.sessions, message).await.unwrap_or(Err(AnswerError::Closed))
     }
 
     /// Stops the current work and drops the waiting inputs. The conversation is kept. The event

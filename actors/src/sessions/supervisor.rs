@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{Gate, OwnerEnd, VariableChoice};
+use engine::ports::{Ask, Gate, OwnerEnd, VariableChoice};
 use engine::restarts::Decision;
 use protocol::{AgentEnd, Failure, FailureClass, SessionEvent, UserInput};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -15,11 +15,12 @@ use super::messages::{
     OpenedSession, PromptError, SessionKey, SessionOpening, SessionsMessage, SessionsReply,
 };
 use super::record::{Record, State};
+use super::session_ask::SessionAsk;
 use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{
-    ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, ToolExecutorMessage,
+    Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, ToolExecutorMessage,
 };
 use crate::job::Job;
 use crate::jobs::Jobs;
@@ -111,6 +112,11 @@ impl Actor for Sessions {
                     record.forward(*message);
                 }
             }
+            SessionsMessage::Ask(key, question, reply) => state.ask(key, *question, reply),
+            SessionsMessage::Answer(key, id, choice, reply) => {
+                let _gone = reply.send(state.answer_question(key, id, choice));
+            }
+            SessionsMessage::Withdraw(key, id) => state.withdraw(key, id),
             SessionsMessage::Abort(key, level) => {
                 if let Some(record) = state.open_record(key) {
                     let events = record.abort(level);
@@ -206,7 +212,13 @@ impl SessionsState {
 
     fn lease(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(record) = self.records.get(&key) else { return };
-        let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()));
+        let asks = match record.tools.answerer {
+            Answerer::None => None,
+            Answerer::Client => {
+                Some(Arc::new(SessionAsk { sessions: myself.clone(), key }) as Arc<dyn Ask>)
+            }
+        };
+        let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()), asks);
         let executors = self.arguments.executors.clone();
         let models = std::iter::once(&record.spec.model).chain(&record.spec.fallbacks);
         let withhold = models.flat_map(|model| self.arguments.deps.models.key_variables(model));
@@ -357,7 +369,11 @@ impl SessionsState {
     }
 
     /// Publishes events of a session.
-    fn publish(&mut self, key: SessionKey, events: impl IntoIterator<Item = SessionEvent>) {
+    pub(super) fn publish(
+        &mut self,
+        key: SessionKey,
+        events: impl IntoIterator<Item = SessionEvent>,
+    ) {
         let Some(record) = self.records.get_mut(&key) else { return };
         for event in events {
             if let Some(event) = record.happened(event, self.arguments.deps.clock.now()) {

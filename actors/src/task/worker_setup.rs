@@ -13,7 +13,7 @@ use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
-use crate::executors::{ExecutorSetup, ToolSetup};
+use crate::executors::{Answerer, ExecutorSetup, ToolSetup};
 use crate::isolation::Lease;
 
 /// Returns the start parameters of the worker of `task` in `place`.
@@ -109,20 +109,24 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
     let spec = &task.spec;
     match spec.work {
         Work::Command(_) | Work::External(_) => ExecutorSetup::Commands,
-        Work::Agent(ref agent) => ExecutorSetup::Tools(Box::new(ToolSetup {
-            view: lease.view(),
-            env: ToolEnv {
-                subfolder: task.run.subfolder.clone(),
-                repo: task.run.repo.clone(),
-                environment: environment(task, &lease.place, attempt),
-                keep: spec.limits.output,
-                schema: spec.schema.as_deref().cloned(),
-                purpose: SessionPurpose::Task,
-                is_scripted: agent.model.is_scripted(),
-            },
-            artifacts: artifacts(task),
-            only: None,
-            approvals: agent.approvals.clone().into(),
-        })),
+        Work::Agent(ref agent) => ExecutorSetup::Tools(
+            Box::new(ToolSetup {
+                view: lease.view(),
+                env: ToolEnv {
+                    subfolder: task.run.subfolder.clone(),
+                    repo: task.run.repo.clone(),
+                    environment: environment(task, &lease.place, attempt),
+                    keep: spec.limits.output,
+                    schema: spec.schema.as_deref().cloned(),
+                    purpose: SessionPurpose::Task,
+                    is_scripted: agent.model.is_scripted(),
+                },
+                artifacts: artifacts(task),
+                only: None,
+                approvals: agent.approvals.clone().into(),
+                answerer: Answerer::None,
+            }),
+            None,
+        ),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 
-use actors::OpenSessionError;
+use actors::{Answerer, OpenSessionError};
 use engine::prompt::SystemPrompt;
 use protocol::{AssistantMessage, ExitCode, Failure, StopReason};
 use serde_json::{Value, json};
@@ -55,7 +55,12 @@ pub(super) async fn run(
         note(globals, &line);
     }
     let engine = app.open_engine(NonZeroUsize::MIN).await?;
-    let opened = engine.open_session(plan.spec, plan.tools).await;
+    let answerer = match form {
+        SessionForm::Print => Answerer::None,
+        #[cfg(feature = "tui")]
+        SessionForm::Terminal => Answerer::Client,
+    };
+    let opened = engine.open_session(plan.spec, plan.tools.answered_by(answerer)).await;
     let (session, events) = match opened {
         Ok(opened) => opened,
         Err(refused) => {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use actors::{SessionSpec, ToolSetup};
+use actors::{Answerer, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::ports::{Requester, SessionPurpose, ToolEnv};
 use engine::prompt::SystemPrompt;
@@ -97,7 +97,7 @@ impl AppContext {
         };
         let view = Arc::new(isolation::DirectoryView::new(folder));
         let approvals = self.settings.approvals(None).into();
-        (spec, ToolSetup { view, env, artifacts, only: None, approvals })
+        (spec, ToolSetup { view, env, artifacts, only: None, approvals, answerer: Answerer::None })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use actors::{Engine, OpenSessionError};
+use actors::{Answerer, Engine, OpenSessionError};
 use engine::ports::SessionHeader;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -207,7 +207,8 @@ impl SessionSwitch<'_> {
         };
         notes.extend(context_files(&plan.spec.system).map(|read| format!("it has read {read}")));
         notes.extend(plan.notes);
-        let opened = self.engine.open_session(plan.spec, plan.tools).await;
+        let opened =
+            self.engine.open_session(plan.spec, plan.tools.answered_by(Answerer::Client)).await;
         let (session, events) = opened.map_err(|refused| match refused {
             OpenSessionError::Failed(why) if why.message.contains("has it open") => {
                 NotOpened::InUse(log.path.clone())

@@ -314,6 +314,10 @@ impl Shown<'_> {
                 // The event of the dropped input gives its text back to the editor.
                 Effect::TakeBack(kind) => drop(self.session.take_back(kind).await),
                 Effect::Abort(level) => self.session.abort(level),
+                Effect::Answer(question, choice) => {
+                    let answered = self.session.answer(question, choice);
+                    self.requests.push(Box::pin(answered.map(Answered::Question)));
+                }
                 Effect::Leave(Leave::Done) => self.leave(ConversationEnd::Done),
                 Effect::Leave(Leave::Interrupted) => {
                     self.leave(ConversationEnd::Interrupted(Interruption::Interrupt));

@@ -11,6 +11,7 @@ use super::calls::{call_line, command_line};
 use super::entry::part_lines;
 use super::highlight::Syntaxes;
 use super::markdown::DIM;
+use super::question::question_lines;
 use super::state::{Status, ViewState};
 use super::wrap::{span, wrapped};
 use crate::render::{Size, cut, duration, one_line, usage_text};
@@ -31,6 +32,16 @@ pub(super) fn live_part(
     };
     let room = size.rows.saturating_sub(editor.len() + 1);
     let mut below = Vec::new();
+    if let Some((question, details)) = view.question() {
+        let lines = question_lines(question, &details, columns);
+        let hidden = lines.len().saturating_sub(room);
+        let left_out = if hidden > 0 { hidden + 1 } else { 0 };
+        let shown = lines.len().saturating_sub(left_out);
+        below.extend(lines.into_iter().take(shown));
+        if hidden > 0 {
+            below.push(fitted(&format!("… {left_out} more lines"), DIM, columns));
+        }
+    }
     let hint = view.hint.iter().map(|hint| span(hint, Style::new().fg(Color::Yellow)));
     below.extend(hint.flat_map(|hint| wrapped(&[hint], columns, &[], &[])));
     if let Some(query) = view.history.query() {
@@ -172,6 +183,13 @@ fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static>
         text = more;
     }
     Line::from(span(&cut(&one_line(&text), columns), DIM))
+}
+
+#[cfg(test)]
+pub(in crate::view) fn live_text(view: &ViewState) -> String {
+    let size = Size { columns: 80, rows: 24 };
+    let lines = live_part(view, size, Duration::ZERO, &Syntaxes::default());
+    lines.iter().map(|line| line.to_string() + "\n").collect()
 }
 
 #[cfg(test)]

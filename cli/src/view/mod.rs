@@ -21,6 +21,7 @@ mod markdown;
 mod picker;
 mod plain;
 mod ports;
+mod question;
 mod screen;
 mod session_choice;
 mod sessions;

@@ -6,6 +6,7 @@ mod events;
 mod held_keys;
 mod keys;
 mod mentioning;
+mod questions;
 mod thoughts;
 mod user_commands;
 
@@ -13,7 +14,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::ports::CancelLevel;
-use protocol::{InputId, QueueKind, SessionEntry, ThinkingLevel, ToolCall, Usage, UserInput};
+use protocol::{
+    InputId, QuestionId, QueueKind, SessionEntry, ThinkingLevel, ToolCall, Usage, UserInput,
+};
 
 use super::answer_stream::AnswerStream;
 use super::command::{InputForm, UserCommand};
@@ -26,6 +29,7 @@ use super::picker::Picker;
 
 pub(super) use choosing::{Choice, SessionRequest, Summary};
 use held_keys::HeldKeys;
+use questions::OpenQuestions;
 
 pub(super) use thoughts::Thoughts;
 pub(super) use user_commands::RunningCommand;
@@ -60,6 +64,8 @@ pub(super) struct ViewState {
     /// What can be completed, and the candidates for what is typed.
     pub(super) candidates: Candidates,
     pub(super) completion: Option<Completion>,
+    /// What the session asks the user.
+    questions: OpenQuestions,
     /// The list from which the user chooses.
     pub(super) picker: Option<Picker<Choice>>,
     /// A line for the user, until the next key.
@@ -173,6 +179,8 @@ pub(super) enum Effect {
     Append(Box<SessionEntry>),
     /// Add a prompt to the history.
     Remember(String),
+    /// Answer a question with the choice of this id.
+    Answer(QuestionId, String),
     /// Leave the view.
     Leave(Leave),
     /// Stop the program until the user continues it.
@@ -210,6 +218,7 @@ impl ViewState {
             history: History::default(),
             candidates: Candidates::default(),
             completion: None,
+            questions: OpenQuestions::default(),
             picker: None,
             hint: None,
             told: None,

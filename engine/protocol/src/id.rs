@@ -69,6 +69,10 @@ id_type!(
     /// different inputs.
     InputId = "input"
 );
+id_type!(
+    /// Identifies one question to a person, which is answered once.
+    QuestionId = "question"
+);
 
 impl InputId {
     /// Returns the id of an input that a task sends to its worker. Number 0 is the prompt;

@@ -21,6 +21,7 @@ mod name;
 mod needs;
 mod outcome;
 mod path;
+mod question;
 mod reached_limit;
 mod session;
 mod session_entry;
@@ -43,7 +44,7 @@ pub use decoded_text::{DecodedText, ForeignBytes, NotUtf8, utf8_text, without_bo
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;
-pub use id::{EntryId, InputId, LandingId, RunId, SessionId, TaskId};
+pub use id::{EntryId, InputId, LandingId, QuestionId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{
     Conflict, ConflictHunk, ConflictParties, ConflictReason, Landed, LandingReport, RenamedFile,
@@ -60,6 +61,7 @@ pub use name::{NameError, RunName, TaskName};
 pub use needs::{CarryDefault, OwnNeeds, TaskNeeds, WorkspaceNeeds};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
+pub use question::{Question, QuestionChoice};
 pub use reached_limit::ReachedLimit;
 pub use session::UserInput;
 pub use session_entry::{SessionEntry, TitleSource};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::timestamp::millis;
-use crate::{AccountWait, Content, Failure, InputId};
+use crate::{AccountWait, Content, Failure, InputId, Question, QuestionId};
 use crate::{Message, MessageRole, ThinkingLevel, Timestamp};
 
 mod deltas;
@@ -247,6 +247,19 @@ pub enum SessionEvent {
         tool_name: String,
         /// Why, as the model reads it.
         reason: String,
+    },
+    /// A person is asked something, and the call waits for the answer.
+    QuestionAsked {
+        /// The question.
+        question: Question,
+    },
+    /// A question was answered, or is not asked any more.
+    QuestionClosed {
+        /// The question.
+        question_id: QuestionId,
+        /// The id of the choice; absent if there was no answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        choice_id: Option<String>,
     },
     /// A tool call has ended. Its result follows as a message when every call of the answer has ended.
     ToolExecutionEnd {

@@ -53,6 +53,7 @@ pub fn session_tools() -> ToolSetup {
         artifacts: "/sessions".into(),
         only: None,
         approvals: Default::default(),
+        answerer: Default::default(),
     }
 }
 

@@ -128,6 +128,8 @@ impl SessionJson {
             SessionEvent::ToolUnavailable { .. }
             | SessionEvent::Notice { .. }
             | SessionEvent::ToolCallRefused { .. }
+            | SessionEvent::QuestionAsked { .. }
+            | SessionEvent::QuestionClosed { .. }
             | SessionEvent::ModelChange { .. }
             | SessionEvent::ThinkingLevelChange { .. }
             | SessionEvent::RequestWait { .. }

@@ -153,6 +153,7 @@ impl SessionEngine {
             artifacts: self.logs.join("artifacts"),
             only: None,
             approvals: Default::default(),
+            answerer: Default::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The answers to what the driver asks of the session, of other sessions and of commands.
 
+use actors::AnswerError;
 use protocol::{BashExecution, Failure, ModelRoute, ThinkingLevel};
 
 use super::Shown;
@@ -16,6 +17,7 @@ pub(super) enum Answered {
     Ran(Result<BashExecution, String>),
     Kept(Result<(), Failure>),
     Files(Vec<String>),
+    Question(Result<(), AnswerError>),
 }
 
 impl Shown<'_> {
@@ -38,7 +40,10 @@ impl Shown<'_> {
                 level.into_iter().for_each(|level| self.view.thinking_set(level));
             }
             Answered::Files(files) => self.view.set_files(files),
-            Answered::Compacted(Ok(())) => {}
+            Answered::Compacted(Ok(())) | Answered::Question(Ok(())) => {}
+            Answered::Question(Err(why)) => {
+                self.view.note(NoteKind::Warning, format!("not answered: {why}"));
+            }
             Answered::Compacted(Err(why)) => {
                 self.view.note(NoteKind::Error, format!("cannot compact: {}", why.message));
             }

@@ -55,6 +55,8 @@ impl ViewState {
                 self.work.iter_mut().for_each(|work| work.calls += 1);
                 self.calls.push(RunningCall { call, latest: None });
             }
+            SessionEvent::QuestionAsked { question } => self.asked(question),
+            SessionEvent::QuestionClosed { question_id, .. } => self.question_closed(*question_id),
             SessionEvent::ToolExecutionUpdate { tool_call_id, line } => {
                 let calls = self.calls.iter_mut().filter(|it| it.call.id == *tool_call_id);
                 calls.for_each(|call| call.latest = Some(line.clone()));

@@ -43,6 +43,9 @@ impl ViewState {
         if let Some(effects) = self.picker_key(key) {
             return effects;
         }
+        if let Some(effects) = self.question_key(key) {
+            return effects;
+        }
         if self.history.query().is_some() && self.search_key(key) == Handled::Yes {
             return Vec::new();
         }
@@ -102,6 +105,9 @@ impl ViewState {
     /// Applies a whole line that was typed.
     pub(in crate::view) fn line(&mut self, line: &str, now: Duration) -> Vec<Effect> {
         self.hint = None;
+        if let Some(effects) = self.question_line(line) {
+            return effects;
+        }
         self.editor.set(line);
         self.submit(QueueKind::Steering, now)
     }

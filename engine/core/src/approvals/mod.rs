@@ -8,5 +8,5 @@ mod refusal;
 mod request;
 
 pub use policy::{ApprovalPolicy, Decision};
-pub use refusal::refusal;
+pub use refusal::{refusal, refusal_by_user};
 pub use request::{CallRequest, Target, shell_paths};

@@ -11,8 +11,7 @@ const SHOWN: usize = 200;
 /// asked about and nobody can answer. `what` is what the call is about: its command or its path.
 #[must_use]
 pub fn refusal(tool: &str, what: &str, decision: &Decision) -> Option<String> {
-    let what = quote_within(what, SHOWN);
-    let call = if what.is_empty() { format!("`{tool}`") } else { format!("`{tool}` of `{what}`") };
+    let call = shown_call(tool, what);
     match decision {
         Decision::Allow => None,
         Decision::Deny(rule) => Some(format!(
@@ -25,4 +24,19 @@ pub fn refusal(tool: &str, what: &str, decision: &Decision) -> Option<String> {
              `approvals.allow`, such as `bash(cargo test *)`, or run this with `--approval-mode yolo`."
         )),
     }
+}
+
+/// Returns what a model reads of a call that the user has refused.
+#[must_use]
+pub fn refusal_by_user(tool: &str, what: &str) -> String {
+    let call = shown_call(tool, what);
+    format!(
+        "{call} was refused: the user said no. Nothing was run. Do not try to reach the same in another \
+         way: ask what to do instead, or go on without it."
+    )
+}
+
+fn shown_call(tool: &str, what: &str) -> String {
+    let what = quote_within(what, SHOWN);
+    if what.is_empty() { format!("`{tool}`") } else { format!("`{tool}` of `{what}`") }
 }

@@ -1,6 +1,7 @@
 //! The ports of the engine: traits for everything it needs from the outside world, with their
 //! types.
 
+mod ask;
 mod attempt_end;
 mod cancel;
 mod clock_and_ids;
@@ -23,6 +24,7 @@ mod view;
 mod view_batches;
 mod worker;
 
+pub use ask::Ask;
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};

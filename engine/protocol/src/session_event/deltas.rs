@@ -39,6 +39,8 @@ impl SessionEvent {
             | Self::EntryAppended { .. }
             | Self::ToolExecutionStart { .. }
             | Self::ToolCallRefused { .. }
+            | Self::QuestionAsked { .. }
+            | Self::QuestionClosed { .. }
             | Self::ToolExecutionEnd { .. }
             | Self::TurnEnd { .. }
             | Self::SessionRestart { .. }

@@ -1,5 +1,6 @@
 //! What is on a terminal: conversations and live runs.
 
+mod approvals;
 mod commands;
 mod conversation;
 mod earlier;
