@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use protocol::{CaptureRef, RepoPath, RunName};
+use protocol::{CaptureRef, RepoPath, RunName, TaskName};
 
 use crate::error::Result;
 use crate::file_entry::{Change, Entry};
 use crate::landing::WorkingTree;
+use crate::landing::undo::WorkInForce;
 use crate::landing::user_moves::UserMoves;
 use crate::merge::{
     Joined, MergeRule, MergeTarget as _, MergedEntry, Merger, OutsideChanges, three_way,
@@ -46,10 +47,18 @@ pub(crate) fn work_in_tree(
 ) -> Result<Vec<WorkInTree>> {
     let tree = Tree::open_at(root)?;
     let target = WorkingTree::of(&tree, store);
-    let works: Vec<Vec<Change>> =
+    let captured: Vec<Vec<Change>> =
         captures.iter().map(|capture| target.changes_of(capture)).collect::<Result<_>>()?;
+    let run = captures.first().and_then(run_of);
+    // Without the records of its landings, work is compared as it was captured.
+    let landed = run.as_ref().and_then(|run| WorkInForce::of(paths, run).ok()).unwrap_or_default();
+    let tasks = captures.iter().map(task_of).enumerate();
+    let tasks = tasks.filter_map(|(number, task)| Some((task?, number)));
+    let known: BTreeMap<TaskName, usize> =
+        tasks.filter(|(task, _)| landed.tasks.contains(task)).collect();
+    let has_landed: BTreeSet<usize> = known.values().copied().collect();
     let mut by_path: BTreeMap<&RepoPath, Vec<(usize, &Change)>> = BTreeMap::new();
-    for (task, changes) in works.iter().enumerate() {
+    for (task, changes) in works(&captured, &landed, (&known, &has_landed)) {
         for change in changes {
             by_path.entry(&change.path).or_default().push((task, change));
         }
@@ -58,8 +67,12 @@ pub(crate) fn work_in_tree(
     let mut found = vec![nothing; captures.len()];
     for (path, changes) in by_path {
         let ours = target.state_of(path)?.entry();
+        let is_as_left = landed.left.get(path) == Some(&ours);
         let together = together(store, ours, &changes)?;
         for (task, change) in changes {
+            if is_as_left && has_landed.contains(&task) {
+                continue;
+            }
             let alone = state(store, change.base, ours, change.task)?;
             let (missing, edited) = &mut found[task];
             match (together, alone) {
@@ -79,17 +92,41 @@ pub(crate) fn work_in_tree(
         () => WorkInTree::Whole,
     };
     let mut found: Vec<WorkInTree> = found.into_iter().map(result).collect();
-    let run = captures.first().and_then(run_of).filter(|_| found.iter().any(|it| !it.is_whole()));
-    if let Some(run) = run {
+    if let Some(run) = run.filter(|_| found.iter().any(|it| !it.is_whole())) {
         let repo = Repo::open(root)?;
         let moves = UserMoves::of(&repo, paths, &run);
-        for (work, changes) in found.iter_mut().zip(&works).filter(|(work, _)| !work.is_whole()) {
-            if let Some(left) = left_to_land(&target, &moves, store, changes)? {
-                *work = if left.is_empty() { WorkInTree::Whole } else { WorkInTree::Missing(left) };
+        for (task, work) in found.iter_mut().enumerate().filter(|(_, work)| !work.is_whole()) {
+            match left_to_land(&target, &moves, store, &captured[task])? {
+                Some(left) if left.is_empty() => *work = WorkInTree::Whole,
+                // Where its changes are is known.
+                Some(_) if has_landed.contains(&task) => {}
+                Some(left) => *work = WorkInTree::Missing(left),
+                None => {}
             }
         }
     }
     Ok(found)
+}
+
+/// Returns what is compared with the tree, each with the number of its capture: what the landings have written
+/// of it, in their order, or what was captured if that is not known. `known` has the number of each task that is
+/// known to have landed, and `has_landed` all these numbers.
+fn works<'a>(
+    captured: &'a [Vec<Change>],
+    landed: &'a WorkInForce,
+    (known, has_landed): (&BTreeMap<TaskName, usize>, &BTreeSet<usize>),
+) -> Vec<(usize, &'a [Change])> {
+    let mut latest = 0;
+    let works = landed.works.iter().filter_map(|(task, changes)| {
+        let number = *known.get(task)?;
+        latest = number.max(latest);
+        Some((latest, number, changes.as_slice()))
+    });
+    let mut works: Vec<_> = works.collect();
+    let others = captured.iter().enumerate().filter(|(number, _)| !has_landed.contains(number));
+    works.extend(others.map(|(number, changes)| (number, number, changes.as_slice())));
+    works.sort_by_key(|(place, ..)| *place);
+    works.into_iter().map(|(_, number, changes)| (number, changes)).collect()
 }
 
 impl WorkInTree {
@@ -101,6 +138,11 @@ impl WorkInTree {
 /// Returns the run of a capture.
 fn run_of(capture: &CaptureRef) -> Option<RunName> {
     capture.as_str().split('/').nth(2)?.parse().ok()
+}
+
+/// Returns the task of a capture.
+fn task_of(capture: &CaptureRef) -> Option<TaskName> {
+    capture.as_str().split('/').nth(3)?.parse().ok()
 }
 
 /// Merges the work of a task into the tree again, where it follows what was renamed since the run

@@ -49,6 +49,37 @@ impl Chain {
         chain
     }
 
+    /// Returns a chain in which files and folders change places by a third name: in one task, or with a
+    /// task for each of the three renames.
+    pub(crate) fn of_swaps(random: &mut Random) -> Self {
+        let mut base = Files::new();
+        for _ in 0..3 + random.below(6) {
+            add(random, &mut base);
+        }
+        let mut chain = Self { base, steps: Vec::new(), changes: 0, folder_renames: 0 };
+        for number in 0..2 + random.below(3) {
+            let mut after = chain.steps.len().checked_sub(1).filter(|_| random.below(4) > 0);
+            let mut files = chain.start(after).clone();
+            let Some([one, other]) = two_places(random, &files) else { continue };
+            let third = format!("third{number}/place");
+            let is_one_task = random.below(2) == 0;
+            for (from, to) in [(&one, &third), (&other, &one), (&third, &other)] {
+                rename(&mut files, from, to);
+                if random.below(3) == 0 {
+                    chain.change(random, &mut files);
+                }
+                if !is_one_task {
+                    chain.steps.push(ChainStep { after, files: files.clone() });
+                    after = chain.steps.len().checked_sub(1);
+                }
+            }
+            if is_one_task {
+                chain.steps.push(ChainStep { after, files });
+            }
+        }
+        chain
+    }
+
     /// Returns the files with which a task after another one begins.
     pub(crate) fn start(&self, after: Option<usize>) -> &Files {
         after.map_or(&self.base, |after| &self.steps[after].files)
@@ -95,6 +126,33 @@ fn free_path(random: &mut Random, files: &Files) -> Option<String> {
     let folder = FOLDERS[random.below(FOLDERS.len())];
     let path = format!("{folder}/f{}.txt", random.below(30));
     is_free(files, &path).then_some(path)
+}
+
+/// Returns two files, or two folders of which none is in the other.
+fn two_places(random: &mut Random, files: &Files) -> Option<[String; 2]> {
+    let mut any = || files.keys().nth(random.below(files.len().max(1))).cloned();
+    let [one, other] = [any()?, any()?];
+    let folders = [&one, &other].map(|path| path.rsplit_once('/').unwrap().0);
+    let are_apart = !is_within(folders[0], folders[1]) && !is_within(folders[1], folders[0]);
+    if are_apart && random.below(3) > 0 {
+        return Some(folders.map(str::to_owned));
+    }
+    (one != other).then_some([one, other])
+}
+
+fn is_within(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Renames a file, or a folder with all that is in it.
+fn rename(files: &mut Files, from: &str, to: &str) {
+    let inside: Vec<String> = files.keys().filter(|path| is_within(path, from)).cloned().collect();
+    for path in inside {
+        let new = format!("{to}{}", &path[from.len()..]);
+        if let Some(file) = files.remove(&path).filter(|_| is_free(files, &new)) {
+            files.insert(new, file);
+        }
+    }
 }
 
 /// Changes one line.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::{Conflict, ConflictReason, Landed, RepoPath, RunName, Side, TaskName};
 
+use super::in_force::note_whole;
 use super::moved_on::note_moved_on;
 use super::record::{MadeBranch, NestedBranch, TakenChange, UndoRecord};
 use super::refusals::unreadable_record;
@@ -20,6 +21,8 @@ pub(super) struct History {
     pub(super) landings: Vec<PastLanding>,
     /// What landings and undos have changed, one after the other.
     pub(super) timeline: Timeline,
+    /// The tasks whose whole work is in the working tree.
+    pub(super) whole: BTreeSet<TaskName>,
     /// The folders that undos made.
     made_again: BTreeSet<RepoPath>,
 }
@@ -91,9 +94,11 @@ impl History {
         }
         let mut landings: Vec<PastLanding> = Vec::new();
         let (mut timeline, mut made_again) = (Timeline::default(), BTreeSet::new());
+        let mut whole = BTreeSet::new();
         for (id, state) in ids.into_values() {
             let read = journals.read(&id, state).map_err(|error| unreadable_record(run, &error))?;
             let Some(journal) = read else { continue };
+            note_whole(&mut whole, &journal);
             match &journal.undo {
                 None => landings.push(PastLanding::of(journal, &mut timeline)),
                 Some(undo) => {
@@ -106,7 +111,7 @@ impl History {
                 }
             }
         }
-        Ok(Self { landings, timeline, made_again })
+        Ok(Self { landings, timeline, whole, made_again })
     }
 
     /// Returns whether a task has changed a file, also if that was taken back.
@@ -197,17 +202,17 @@ impl PastLanding {
         self.changes.iter().filter(|_| !self.is_told).filter(is_shared)
     }
 
-    /// Removes what an undo has taken back.
-    fn take_back(&mut self, undo: &UndoRecord, (moment, steps): (usize, &Steps)) {
-        let taken = undo.changes.iter().filter(|taken| taken.landing == self.id);
-        let taken: Vec<&TakenChange> = taken.collect();
-        if !taken.is_empty() {
     /// Returns what the landing had found at a path, and what of it is left there: the same if nothing is.
     fn versions(&self, path: &RepoPath) -> (Option<Entry>, Option<Entry>) {
         let found = self.found.get(path).copied().flatten();
         self.changes.get(path).map_or((found, found), |change| (change.before, change.after))
     }
 
+    /// Removes what an undo has taken back.
+    fn take_back(&mut self, undo: &UndoRecord, (moment, steps): (usize, &Steps)) {
+        let taken = undo.changes.iter().filter(|taken| taken.landing == self.id);
+        let taken: Vec<&TakenChange> = taken.collect();
+        if !taken.is_empty() {
             self.take_back_files(&taken, steps);
             self.moment = moment;
         }

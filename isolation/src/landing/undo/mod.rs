@@ -6,6 +6,7 @@ mod branches;
 mod chain;
 mod files;
 mod history;
+mod in_force;
 mod moved_on;
 mod nested;
 mod record;
@@ -19,5 +20,6 @@ mod tests;
 mod timeline;
 
 pub(super) use branches::{finish_branches, has_returned};
+pub(super) use in_force::WorkInForce;
 pub(super) use record::{MadeBranch, NestedBranch, UndoRecord};
 pub(crate) use take_back::{dry_run_undo, undo};

@@ -6,12 +6,12 @@ use engine::fault::Faults;
 use engine::ports::{
     CancelToken, LandingRequest, LandingTask, UndoReport, UndoRequest, UndoScope, UndoTask,
 };
-use protocol::{Landed, LandingId, LandingReport, TaskLanding, TaskName};
+use protocol::{CaptureRef, Landed, LandingId, LandingReport, TaskLanding, TaskName};
 use test_limit::Rounds;
 
 use crate::file_entry::{Change, Entry, Mode};
-use crate::landing;
 use crate::landing::tests::kit::{Kit, read, write};
+use crate::landing::{self, WorkInTree, work_in_tree};
 use crate::merge::chain_samples::Chain;
 use crate::merge::random::Random;
 use crate::merge::tree_judge_tests::{Entries, Judge};
@@ -90,6 +90,7 @@ impl Landing {
         let landed = report.iter().filter(|task| matches!(task.landed, Landed::Landed { .. }));
         let landed: BTreeSet<TaskName> = landed.map(|task| task.task.clone()).collect();
         assert_eq!(landed, made_of(&self.works), "{:#?}", self.told());
+        self.check_is_there(self.works.iter().map(|(task, _)| task));
         let end = self.works.last().map_or(&self.base, |(_, [_, after])| after);
         assert!(&self.tree() == end, "{:#?}", self.told());
     }
@@ -109,9 +110,21 @@ impl Landing {
             if matches!(report.tasks[0].landed, Landed::Landed { .. } | Landed::Unchanged) {
                 landed.push(task.clone());
             }
+            self.check_is_there(landed.iter());
             reports.extend(report.tasks);
         }
         reports
+    }
+
+    /// Checks that nothing of work that has landed counts as missing.
+    fn check_is_there<'t>(&self, landed: impl Iterator<Item = &'t LandingTask>) {
+        let captures: Vec<CaptureRef> = landed.map(|task| task.capture.clone()).collect();
+        let (kit, store) = (&self.kit, self.kit.store());
+        let found = work_in_tree(&kit.root, &kit.paths, &store, &captures).unwrap();
+        for (capture, found) in captures.iter().zip(found) {
+            let is_missing = matches!(found, WorkInTree::Missing(_));
+            assert!(!is_missing, "{capture}: {found:?} of {:#?}", self.told());
+        }
     }
 
     /// Returns the files that are in the working tree.
@@ -259,6 +272,7 @@ fn each_task_of_a_chain_of_renames_is_taken_back_as_git_reverts_it() {
             let report = landing.undo(UndoScope::Tasks, &[work]);
             assert_eq!(report.left, [], "{seed}: {work}");
             assert!(landing.tree() == landing.works[work].1[0], "{seed}: {work}");
+            landing.check_is_there(landing.works[..work].iter().map(|(task, _)| task));
         }
         assert!(landing.kit.snapshot() == first, "{seed}: something is left");
 
@@ -291,6 +305,28 @@ fn each_task_of_a_chain_of_renames_is_taken_back_as_git_reverts_it() {
         assert!(counts["folders"] * 10 >= counts["changes"] * 4, "{counts:?}");
         assert!(counts["refused"] > 0 && counts["clean"] > counts["refused"], "{counts:?}");
     }
+}
+
+#[test]
+fn work_that_has_landed_is_not_missing_where_files_and_folders_have_changed_places_since() {
+    let mut rounds = Rounds::new("swapped_chains", 8, 500);
+    for seed in rounds.by_ref() {
+        let landing = Landing::of(&Chain::of_swaps(&mut Random::new(seed)));
+        let Some((_, [_, end])) = landing.works.last() else { continue };
+        if *end == landing.base {
+            continue; // Nothing is written, and nothing recorded.
+        }
+        let first = landing.kit.snapshot();
+        for landings in [Landings::One, Landings::OfEach] {
+            let begin = || begin(&landing.kit.repo, &landing.kit.paths, &landing.kit.run);
+            let _began = matches!(landings, Landings::OfEach).then(begin);
+            landing.land(landings);
+            let all: Vec<usize> = (0..landing.works.len()).collect();
+            assert_eq!(landing.undo(UndoScope::Run, &all).left, [], "{seed}, {landings:?}");
+            assert!(landing.kit.snapshot() == first, "{seed}, {landings:?}: something is left");
+        }
+    }
+    rounds.done().report("R20", 1, "chains of files and folders that change places");
 }
 
 #[test]

@@ -28,6 +28,12 @@ impl Timeline {
         self.0.len() - 1
     }
 
+    /// Returns what stands at its end at each path that has changed.
+    pub(super) fn end(&self) -> BTreeMap<RepoPath, Option<Entry>> {
+        let changes = self.0.iter().flat_map(|moment| &moment.changes);
+        changes.map(|change| (change.path.clone(), change.task)).collect()
+    }
+
     /// Returns the number of the latest moment.
     pub(super) fn latest(&self) -> usize {
         self.0.len().saturating_sub(1)
