@@ -77,7 +77,7 @@ fn work_that_was_thrown_away_is_told_and_lands_again_when_asked_to() {
         let tree = repository.tree();
         let told = regatta(&place, &repository, "apply").expect_code(4);
         assert!(!told.stdout.contains("landed already"), "{told}");
-        for word in ["first", "second", "not in the", &format!("regatta apply {run} --again")] {
+        for word in ["first", "second", "is missing", &format!("regatta apply {run} --again")] {
             assert!(told.stdout.contains(word), "{word} in {told}");
         }
         let one = regatta(&place, &repository, "apply first").expect_code(4);

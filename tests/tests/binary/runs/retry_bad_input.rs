@@ -94,7 +94,7 @@ fn a_predecessor_that_is_not_done_or_whose_work_is_gone_is_named_with_what_to_do
     retry("after").expect_refusal(&["after", "bad", "is not done", &both]);
     repository.git(&["clean", "--quiet", "-fd"]);
     let again = format!("regatta apply {run}/good --again");
-    retry("on-good").expect_refusal(&["on-good", "good.txt", "not in the working tree", &again]);
+    retry("on-good").expect_refusal(&["on-good", "good.txt", "is missing from the", &again]);
     let _again = regatta(&place, &repository, &format!("apply {run}/good --again")).expect_code(0);
     let _failed = retry("on-good").expect_code(5);
     // What a later retry has done counts as well.
