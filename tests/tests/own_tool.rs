@@ -5,17 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use actors::{AnswerError, Answerer, Events, ToolSetup};
 use async_trait::async_trait;
 use engine::ports::{
-    Access, AccessClass, Concurrency, Replace, Tool, ToolBuildError, ToolContext, ToolEnv,
-    ToolFactory, ToolOutcome, ToolOutput, ToolSpec, ViewPath,
+    Access, AccessClass, CancelLevel, Concurrency, Replace, Tool, ToolBuildError, ToolContext,
+    ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolSpec, ViewPath,
 };
 use protocol::{
-    Content, EventKind, Message, Outcome, SessionEntry, SessionEvent, SessionMessage, TaskName,
-    ToolCall, ToolResult,
+    ApprovalMode, Approvals, Content, EventKind, Message, Outcome, SessionEntry, SessionEvent,
+    SessionMessage, TaskName, ToolCall, ToolResult,
 };
 use serde_json::{Map, Value, json};
-use tests::fakes::{TestEngine, agent, spec};
+use tests::fakes::{TestEngine, agent, input, session, session_tools, spec};
 
 /// Keeps a note in the workspace: writes its `text`, or says what it is.
 struct Note(ToolSpec);
@@ -227,4 +228,55 @@ async fn a_tool_that_cannot_be_built_is_reported_and_the_session_goes_on() {
     let fakes = ["read", "wait", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
     assert_eq!(names, [&fakes[..], &["note", "meet"]].concat());
     assert_eq!(results(engine.logs.of("frugal"))[0].text(), "text", "the first of a name stays");
+}
+
+/// Waits for the next event of a session that `wanted` takes.
+async fn next<T>(events: &mut Events, wanted: impl Fn(&SessionEvent) -> Option<T>) -> T {
+    loop {
+        let event = events.recv().await.expect("the session is open");
+        if let EventKind::SessionEvent { event, .. } = &event.kind
+            && let Some(found) = wanted(event)
+        {
+            return found;
+        }
+    }
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_question_about_a_call_is_answered_once_and_withdrawn_with_its_work() {
+    let engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
+    let approvals = Approvals { mode: ApprovalMode::Ask, ..Approvals::default() }.into();
+    let tools = ToolSetup { approvals, ..session_tools() }.answered_by(Answerer::Client);
+    let opened = engine.engine.open_session(session("/sessions/asks.jsonl"), tools).await;
+    let (handle, mut events) = opened.expect("it opens");
+    let asked = |event: &SessionEvent| match event {
+        SessionEvent::QuestionAsked { question } => Some(question.clone()),
+        _ => None,
+    };
+    let script = r#"use note {"words":"one"}; say done; use note {"words":"two"}; say done"#;
+    handle.prompt(input(script));
+    let question = next(&mut events, asked).await;
+    assert_eq!((question.text.as_str(), question.default.as_str()), ("note note.txt", "no"));
+    let answer = |choice: &str| handle.answer(question.id, choice.to_owned());
+    assert_eq!(answer("maybe").await, Err(AnswerError::NoSuchChoice));
+    assert_eq!(answer("once").await, Ok(()));
+    assert_eq!(answer("once").await, Err(AnswerError::NotOpen));
+    let ended = |event: &SessionEvent| match event {
+        SessionEvent::ToolExecutionEnd { is_error, .. } => Some(*is_error),
+        _ => None,
+    };
+    assert!(!next(&mut events, ended).await);
+
+    handle.prompt(input("more"));
+    let again = next(&mut events, asked).await;
+    handle.abort(CancelLevel::Gently);
+    let closed = |event: &SessionEvent| match event {
+        SessionEvent::QuestionClosed { question_id, choice_id } => {
+            Some((*question_id, choice_id.clone()))
+        }
+        _ => None,
+    };
+    assert_eq!(next(&mut events, closed).await, (again.id, None));
+    assert_eq!(handle.answer(again.id, "once".to_owned()).await, Err(AnswerError::NotOpen));
+    handle.close().await;
 }
