@@ -525,7 +525,10 @@ async fn two_hundred_sessions_that_write_at_the_same_time_share_syncs() {
     static ALL_WAIT: Barrier = Barrier::new(2);
     let folder = tempfile::tempdir().unwrap();
     // The writing thread waits in its first entry until all others are in its queue.
-    let hooks = FaultHooks { wait: || drop(ALL_WAIT.wait()), ..FaultHooks::default() };
+    let wait = || {
+        ALL_WAIT.wait();
+    };
+    let hooks = FaultHooks { wait, ..FaultHooks::default() };
     let logs = SessionLogFiles::new(Faults::read("slow@session.append", hooks).unwrap());
     let mut opened = Vec::new();
     for session in 0..SESSIONS {
