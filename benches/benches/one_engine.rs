@@ -19,7 +19,7 @@ use protocol::{
     SessionEvent, UserInput, VerifySpec, WorkspaceNeeds,
 };
 use regatta::app_context::AppContext;
-use regatta::process;
+use regatta::launcher;
 use rustix::time::{ClockId, clock_gettime};
 use test_limit::within;
 use tests::fakes::task;
@@ -56,7 +56,7 @@ const SCENARIO: &str = "version = 1\n[[turn]]\ntext = \"Hello.\"\n";
 
 fn main() -> ExitCode {
     // The engine starts this program again to run the commands of tasks.
-    if let Some(ended) = process::launch() {
+    if let Some(ended) = launcher::launch() {
         return ended;
     }
     let mut report = Report::new(

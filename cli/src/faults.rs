@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::fault::{FaultHooks, Faults};
 
-use crate::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind};
 
 /// The environment variable with the plan.
 const FAULT_VARIABLE: &str = "REGATTA_FAULT";

@@ -1,23 +1,15 @@
-//! The command line of Regatta: parses arguments, wires the engine's parts together, and prints what
-//! happens. Also a library, for programs that embed the engine.
+//! The command line of Regatta: parses arguments, calls the library, and prints what happens.
 
 pub mod allocator;
-pub mod app_context;
 pub mod args;
 pub mod commands;
 pub mod demo;
 mod display_thread;
-mod each;
 mod elsewhere;
-pub mod error;
 #[cfg(debug_assertions)]
 mod faults;
-pub mod gc;
-pub mod model;
 mod not_implemented;
-mod plan;
 pub mod process;
-pub mod recovery;
 pub mod render;
 pub mod resolve;
 pub mod run_log;
@@ -26,7 +18,6 @@ mod session;
 mod signals;
 #[cfg(feature = "tui")]
 mod view;
-mod workspace_needs;
 
 #[cfg(test)]
 #[macro_use]

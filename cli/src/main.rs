@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use regatta::commands::dispatch::dispatch;
-use regatta::{allocator, args, process};
+use cli::commands::dispatch::dispatch;
+use cli::{allocator, args, process};
+use regatta::launcher;
 
 /// Actors allocate messages on one thread and free them on another. With mimalloc, a task costs
 /// half of what it costs with the system's allocator.
@@ -11,11 +12,11 @@ use regatta::{allocator, args, process};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if let Some(ended) = process::launch() {
+    if let Some(ended) = launcher::launch() {
         return ended;
     }
     allocator::give_memory_back_soon();
-    process::hide_memory();
+    launcher::hide_memory();
     isolation::initialise();
     process::report(args::parse(std::env::args_os()).and_then(dispatch))
 }

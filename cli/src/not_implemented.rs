@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::elsewhere::{SETTINGS, STOP, UPDATE, as_shown, with_words};
-use crate::error::Error;
+use regatta::error::Error;
 
 /// A feature that the program recognises and refuses.
 enum Missing {
@@ -21,8 +21,6 @@ enum Missing {
     Option { command: &'static str, name: &'static str, takes: Takes, instead: &'static str },
     /// A value of an option, with what to use today.
     Value { option: &'static str, value: &'static str, instead: &'static str },
-    /// A key of a table of a plan, with what to do today.
-    PlanKey { table: &'static str, key: &'static str, instead: &'static str },
 }
 
 /// Whether a value follows an option.
@@ -37,8 +35,6 @@ const ROOT: &str = "regatta";
 
 const USE_RUN: &str = "regatta run --model PROVIDER/ID TASK (an agent does it)";
 const OMIT: &str = "leave it out";
-const OWN_CHECK: &str = "check it at the end of the command or say so in the prompt";
-
 #[rustfmt::skip]
 const MISSING: &[Missing] = &[
     command("resume", "continuing a run", "regatta runs retry <RUN> --cancelled"),
@@ -81,9 +77,6 @@ const MISSING: &[Missing] = &[
     value("agent", "pi", "--exec 'pi -p -ne {{item}}'"),
     value("limit", "processes", "leave it out: nothing limits the processes of a task yet"),
     value("limit", "memory", "--exec 'ulimit -v 1000000; CMD' (each process gets so many KiB)"),
-    plan_key("a task", "agent", "leave it out: every prompt has the agent `task`"),
-    plan_key("a task", "scope", OWN_CHECK),
-    plan_key("a task", "proofs", OWN_CHECK),
 ];
 
 const fn command(name: &'static str, purpose: &'static str, instead: &'static str) -> Missing {
@@ -107,10 +100,6 @@ const fn value(option: &'static str, value: &'static str, instead: &'static str)
     Missing::Value { option, value, instead }
 }
 
-const fn plan_key(table: &'static str, key: &'static str, instead: &'static str) -> Missing {
-    Missing::PlanKey { table, key, instead }
-}
-
 /// Adds the commands and options of the list to `root`, hidden from its help.
 pub(crate) fn add_hidden(root: Command) -> Command {
     MISSING.iter().fold(root, |root, missing| match missing {
@@ -122,7 +111,7 @@ pub(crate) fn add_hidden(root: Command) -> Command {
         Missing::Option { command, name, takes, .. } => {
             root.mut_subcommand(command, |command| command.arg(hidden_option(name, *takes)))
         }
-        Missing::Value { .. } | Missing::PlanKey { .. } => root,
+        Missing::Value { .. } => root,
     })
 }
 
@@ -259,14 +248,6 @@ pub(crate) fn refused_value(of: &str, given: &str) -> Option<String> {
     })
 }
 
-/// Returns what to do instead of using a key of a plan, if the list has it.
-pub(crate) fn instead_of_plan_key(of: &str, given: &str) -> Option<&'static str> {
-    MISSING.iter().find_map(|missing| {
-        let Missing::PlanKey { table, key, instead } = missing else { return None };
-        ((*table, *key) == (of, given)).then_some(*instead)
-    })
-}
-
 /// Returns the page of what is planned, `docs/planned.md`.
 #[cfg(test)]
 pub(crate) fn page() -> String {
@@ -291,12 +272,12 @@ pub(crate) fn page() -> String {
             Missing::Value { option, value, instead } => {
                 (format!("`--{option} {value}`"), *instead)
             }
-            Missing::PlanKey { table, key, instead } => {
-                (format!("the key `{key}` of {table} in a plan"), *instead)
-            }
         };
         let today = as_shown(today).join("; ");
         page.push_str(&format!("| {planned} | {today} |\n"));
+    }
+    for (table, key, today) in regatta::plan::PLANNED_KEYS {
+        page.push_str(&format!("| the key `{key}` of {table} in a plan | {today} |\n"));
     }
     page
 }
@@ -311,8 +292,10 @@ mod tests {
         for missing in MISSING {
             let (Missing::Command { instead, .. }
             | Missing::Option { instead, .. }
-            | Missing::Value { instead, .. }
-            | Missing::PlanKey { instead, .. }) = missing;
+            | Missing::Value { instead, .. }) = missing;
+            assert_can_be_copied(instead);
+        }
+        for (_, _, instead) in regatta::plan::PLANNED_KEYS {
             assert_can_be_copied(instead);
         }
     }

@@ -11,8 +11,8 @@ use std::{io, thread};
 use rustix::process::{Resource, Rlimit, getrlimit};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::error::{Error, ErrorKind};
 use crate::process;
+use regatta::error::{Error, ErrorKind};
 
 /// The most threads for blocking work, mostly waiting for the disk: so many per core, within these
 /// limits. More would not be faster, and each holds a hundred kilobytes.

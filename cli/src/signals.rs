@@ -8,7 +8,7 @@ use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
-use crate::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind};
 
 /// A listener for signals.
 pub(crate) struct Signals {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use regatta::gc::Execution;
+
 use super::targets::KeptArgs;
 use super::{
     Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RunArgs, RunsArgs,
@@ -359,13 +361,4 @@ impl DiscardArgs {
     pub fn execution(&self) -> Execution {
         if self.dry_run { Execution::DryRun } else { Execution::Real }
     }
-}
-
-/// Whether a command does its work, or only prints what it would do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Execution {
-    /// The command does its work.
-    Real,
-    /// `--dry-run`: the command only prints what it would do.
-    DryRun,
 }

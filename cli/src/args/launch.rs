@@ -12,8 +12,8 @@ use tools::Builtins;
 
 use super::approval_mode::approval_mode;
 use super::{GivenKey, ModelsArgs};
-use crate::model::{BaseUrl, ModelChoice};
-use crate::session::HomeWork;
+use regatta::model::{BaseUrl, ModelChoice};
+use regatta::session::HomeWork;
 
 /// The arguments of a session.
 #[derive(Args, Clone, Debug, Default)]

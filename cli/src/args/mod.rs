@@ -20,8 +20,7 @@ mod targets;
 mod verify;
 
 pub use commands::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, Execution, LandAgain, LogsArgs,
-    UndoArgs,
+    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LandAgain, LogsArgs, UndoArgs,
 };
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
@@ -34,6 +33,7 @@ pub use models::{
 };
 pub(crate) use parse::instead_of_path;
 pub use parse::{Parsed, command_names, has_help, help_of, parse, public_grammar};
+pub use regatta::gc::Execution;
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LandChoice, MergeChoice, RunArgs, VariableName};

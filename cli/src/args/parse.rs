@@ -12,10 +12,10 @@ use config::nearest;
 use self::launch_line::{LAUNCH, with_launch};
 use super::option_groups::grouped;
 use super::{Arguments, LimitSetting};
-use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{Terminal, shell_word};
 use crate::session::may_be_piped;
+use regatta::error::Error;
 
 /// The option whose value no message quotes.
 const SECRET: &str = "--api-key";

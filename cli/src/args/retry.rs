@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{ArgAction, Args};
 
 use super::{LimitSetting, RunArgs};
-use crate::model::{BaseUrl, ModelChoice};
+use regatta::model::{BaseUrl, ModelChoice};
 
 /// The arguments of `regatta runs retry`.
 #[derive(Args, Clone, Debug, Default)]

@@ -12,7 +12,8 @@ use super::approval_mode::approval_mode;
 use super::{
     Execution, GivenKey, LONGEST_PROGRAM, LimitSetting, ResolveArgs, Resolver, VerifyArgs,
 };
-use crate::model::{BaseUrl, ModelChoice};
+use regatta::model::{BaseUrl, ModelChoice};
+use regatta::plan::{agent_name, land_time, merge_mode};
 use crate::not_implemented::refused_value;
 
 /// The arguments of `regatta run`.
@@ -30,7 +31,7 @@ pub struct RunArgs {
     ///
     /// One of several is named by NAME='the prompt', with lower-case letters, digits and `-`. [default: the
     /// first words of the prompt]
-    #[arg(long, value_name = "NAME", value_parser = crate::each::chosen_name)]
+    #[arg(long, value_name = "NAME", value_parser = regatta::each::chosen_name)]
     pub name: Option<TaskName>,
 
     /// What the run is called in lists
@@ -238,14 +239,8 @@ impl FromStr for AgentChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "task" => Ok(Self::Task),
-            _ => Err(refused_value("agent", text).unwrap_or_else(|| {
-                "other agents than `task` are not implemented yet; use --exec 'PROGRAM {{item}}' \
-                 (runs any agent that has a command line)"
-                    .to_owned()
-            })),
-        }
+        let named = agent_name(text).map(|()| Self::Task);
+        named.map_err(|error| refused_value("agent", text).unwrap_or(error))
     }
 }
 
@@ -274,14 +269,7 @@ impl FromStr for MergeChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "patch" => Ok(Self(MergeMode::Patch)),
-            "branch" => Ok(Self(MergeMode::Branch)),
-            "stack" => Ok(Self(MergeMode::Stack)),
-            "none" => Ok(Self(MergeMode::None)),
-            _ => Err(refused_value("merge", text)
-                .unwrap_or_else(|| "the modes are patch, branch, stack and none".to_owned())),
-        }
+        merge_mode(text).map(Self)
     }
 }
 
@@ -293,11 +281,7 @@ impl FromStr for LandChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "end" => Ok(Self(LandTime::End)),
-            "eager" => Ok(Self(LandTime::Eager)),
-            _ => Err("the times are end and eager".to_owned()),
-        }
+        land_time(text).map(Self)
     }
 }
 

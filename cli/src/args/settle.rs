@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use crate::model::ModelChoice;
+use regatta::model::ModelChoice;
 
 /// The options of `regatta apply` that settle conflicts. Each is for the paths that follow it, or
 /// without any for all conflicts that no other option names.

@@ -22,12 +22,12 @@ use super::kept_work::{
 use super::landable_work::{LandableWork, of_kind};
 use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
-use crate::app_context::UniqueIds;
 use crate::args::{ApplyArgs, Execution, Form, LandAgain};
-use crate::error::Error;
 use crate::process;
 use crate::render::{KeptReason, conflicts_text, count, unverified, unverified_text};
 use crate::signals::CancelOnSignal;
+use regatta::app_context::UniqueIds;
+use regatta::error::Error;
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
 /// a whole or not at all. The work of a failed task lands only if the user names that task.

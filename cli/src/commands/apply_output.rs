@@ -11,11 +11,11 @@ use crate::commands::context::{ALL, CommandContext, Out, print_json, say};
 use crate::commands::kept_work::labels_of;
 use crate::commands::planned_programs::PlannedFile;
 use crate::commands::undo_output::named;
-use crate::error::Error;
 use crate::render::{
     Labels, Meaning, OutputWidth, changed_lines, conflicts_text, count, folded_lines, landed_text,
     left_text, one_line, settled_text, shorten, unverified_text, width,
 };
+use regatta::error::Error;
 
 /// The JSON document of a landing.
 #[derive(Serialize)]

@@ -13,7 +13,7 @@ use crate::args::{
     ApplyArgs, ConflictsArgs, DiscardArgs, RunsArgs, RunsCommand, SettleArgs, TargetArgs, Verbosity,
 };
 use crate::commands::target::Target;
-use crate::error::Error;
+use regatta::error::Error;
 use crate::render::{Size, too_long};
 
 const LONG: &str = "write-tests-for-the-client-of-the-second-part";

@@ -15,10 +15,10 @@ use serde::Serialize;
 use store::Reader;
 
 use super::run::RunResult;
-use crate::app_context::{AppContext, isolation_places};
-use crate::error::{Error, ErrorKind};
 use crate::render::{CommandHints, OutputWidth, Terminal, View, printable_json, wrapped};
 use crate::resolve::Defaults;
+use regatta::app_context::{AppContext, isolation_places};
+use regatta::error::{Error, ErrorKind};
 
 /// The port to captured work: reads it as a patch, and removes it.
 pub trait CapturedWork: Send + Sync {

@@ -11,15 +11,15 @@ use protocol::{CaptureRef, Event, EventKind, ExitCode, Message};
 
 use super::context::{CapturedWork as _, Out, say};
 use super::run::{RunResult, execute};
-use crate::app_context::{AppContext, isolation_places};
 use crate::args::{DemoArgs, Form, Globals, Verbosity};
 use crate::demo::{
     EndCounts, EvidenceSources, Sample, SampleError, TaskEvidence, collect_evidence, disagreements,
 };
-use crate::error::{Error, ErrorKind, TEMPORARY_HINT};
-use crate::recovery::open_repository;
 use crate::render::{CommandHints, OutputStreams, View, renderer, table_renderer, write_patch};
 use crate::run_log::Log;
+use regatta::app_context::{AppContext, isolation_places};
+use regatta::error::{Error, ErrorKind, TEMPORARY_HINT};
+use regatta::recovery::open_repository;
 
 /// The expected exit code of the demo's run: one of its tasks fails on purpose.
 const EXPECTED: ExitCode = ExitCode::Partial;

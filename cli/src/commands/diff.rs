@@ -8,12 +8,12 @@ use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::{NAMES, label, table_row};
 use super::target::{Target, TargetKind};
 use crate::args::{DiffArgs, Form, Verbosity};
-use crate::error::Error;
 use crate::process;
 use crate::render::{
     ChangedFile, Meaning, OutputWidth, TableRows, TaskHeading, changed_lines, count, file_lines,
     one_line, shell_word, write_patch,
 };
+use regatta::error::Error;
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other, or lists its
 /// files. If standard output is a pipe, a patch is not modified.

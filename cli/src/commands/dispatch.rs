@@ -23,17 +23,17 @@ use super::{
     apply, conflicts, demo, diff, discard, dry_run, gates, gc, help, launch, login, logs, manual,
     models, resolve_run, results, retry, run, runs, schema as schemas, show, undo,
 };
-use crate::app_context::AppContext;
 use crate::args::{Command, Execution, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs};
-use crate::error::Error;
-use crate::model::{LocalSources, anchor_scenario, routes};
-use crate::recovery::open_repository;
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{
     Defaults, ResolveInputs, ResolvedRun, RunRequest, refuse_inside_task, resolve,
 };
 use crate::run_log::Log;
 use crate::{process, runtime};
+use regatta::app_context::AppContext;
+use regatta::error::Error;
+use regatta::model::{LocalSources, anchor_scenario, routes};
+use regatta::recovery::open_repository;
 
 /// Runs a parsed command.
 ///

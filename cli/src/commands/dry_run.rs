@@ -8,11 +8,11 @@ use protocol::{RunSpec, WorkspaceKind};
 
 use super::context::{Output as _, print_json, say};
 use super::note::note;
-use crate::app_context::{AppContext, isolation_places};
 use crate::args::{Form, Globals};
-use crate::error::Error;
 use crate::render::fallback_note;
 use crate::resolve::listing;
+use regatta::app_context::{AppContext, isolation_places};
+use regatta::error::Error;
 
 /// Prints the run without starting it. What would be copied is a note, as at the beginning of a run.
 ///

@@ -12,11 +12,11 @@ use serde::Serialize;
 use store::GateFiles;
 
 use super::context::{print_json, say};
-use crate::app_context::SystemClock;
 use crate::args::{Form, Globals, Verbosity};
-use crate::error::{Error, ErrorKind};
 use crate::process;
 use crate::render::{date_time, one_line, width};
+use regatta::app_context::SystemClock;
+use regatta::error::{Error, ErrorKind};
 
 /// One account, as programs read it.
 #[derive(Serialize)]

@@ -5,10 +5,10 @@ use std::path::Path;
 use protocol::ExitCode;
 
 use super::context::{Out, print_json};
-use crate::app_context::AppContext;
 use crate::args::{Form, GcArgs};
-use crate::error::Error;
-use crate::gc::{Collector, Retention, report_text};
+use regatta::app_context::AppContext;
+use regatta::error::Error;
+use regatta::gc::{Collector, Retention, report_text};
 
 /// Removes old work of all repositories, or of `only` one.
 ///

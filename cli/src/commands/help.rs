@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use protocol::ExitCode;
 
 use crate::args::{HelpArgs, command_names, help_of, instead_of_path};
-use crate::error::Error;
 use crate::process;
+use regatta::error::Error;
 
 /// Prints the help of a command or a topic.
 ///

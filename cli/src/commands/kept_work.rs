@@ -11,10 +11,10 @@ use store::{RunRow, TaskRow};
 use super::context::CommandContext;
 use super::landable_work::LandableWork;
 use super::target::TargetKind;
-use crate::error::{Error, ErrorKind};
 use crate::render::{
     KeptReason, Labels, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
 };
+use regatta::error::{Error, ErrorKind};
 
 /// Returns the line of a task in a table. `labels` name the other tasks.
 pub(super) fn table_row(run: &RunRow, row: &TaskRow, labels: Labels<'_>) -> TableRow {

@@ -11,8 +11,8 @@ use super::kept_work::{has_landed, kept_reason, wanted};
 use super::landed_work::{LandedWork, ThrownAway};
 use super::target::{Target, TargetKind};
 use crate::args::{KeptWork, LandAgain};
-use crate::error::Error;
 use crate::render::{KeptReason, count, cut};
+use regatta::error::Error;
 
 /// The longest list of names in a line, in characters.
 const LONGEST_NAMES: usize = 200;

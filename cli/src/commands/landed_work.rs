@@ -7,8 +7,8 @@ use protocol::{Landed, RepoPath, RunName, TaskId};
 use store::TaskRow;
 
 use super::context::CommandContext;
-use crate::error::{Error, ErrorKind};
 use crate::render::one_line;
+use regatta::error::{Error, ErrorKind};
 
 /// The maximum number of paths that a message names.
 const NAMED: usize = 5;

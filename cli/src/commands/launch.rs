@@ -9,16 +9,17 @@ use protocol::{AssistantMessage, ExitCode, Failure, StopReason};
 use serde_json::{Value, json};
 
 use super::note::note;
-use crate::app_context::AppContext;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
-use crate::error::{Error, ErrorKind};
 use crate::render::{self, Terminal, shell_words};
 use crate::run_log::Log;
-use crate::session::{
-    ChosenLog, ImageSizes, PipedRole, PromptInputs, Prompts, Sessions, WorkingFolder, assemble,
-    context_files, plan, read_piped, working_folder,
-};
+use crate::session::{PipedRole, choose, pick, plan, read_piped, sessions_in};
 use crate::signals::{self, Signals};
+use regatta::app_context::AppContext;
+use regatta::error::{Error, ErrorKind};
+use regatta::session::{
+    ChosenLog, ImageSizes, PromptInputs, Prompts, WorkingFolder, assemble, context_files,
+    working_folder,
+};
 
 #[cfg(feature = "tui")]
 mod converse;
@@ -144,9 +145,9 @@ async fn asked(
     let here = globals.repo.clone().unwrap_or_else(|| ".".into());
     let (home, temporary) = (app.places.home(), std::env::temp_dir());
     let folder = working_folder(&here, home, &temporary, args.home_work())?;
-    let sessions = Sessions::of(app, args, &folder.path);
+    let sessions = sessions_in(app, args, &folder.path);
     let picked = match args.resume {
-        Some(None) => match sessions.pick(globals).await? {
+        Some(None) => match pick(&sessions, globals).await? {
             None => return Ok(None),
             picked => picked,
         },
@@ -165,7 +166,7 @@ async fn asked(
     if prompts.texts.is_empty() && form == SessionForm::Print {
         return Err(Error::usage("there is no prompt").hint("regatta -p 'explain this folder'"));
     }
-    let chosen = picked.map_or_else(|| sessions.choose(args), Ok)?;
+    let chosen = picked.map_or_else(|| choose(&sessions, args), Ok)?;
     sessions.remember(&chosen);
     Ok(Some(Asked { prompts, form, folder, chosen }))
 }

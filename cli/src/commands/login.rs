@@ -10,10 +10,11 @@ use serde_json::json;
 use super::context::print_json;
 use super::login_oauth::{self, has_desktop};
 use crate::args::{Form, Globals, LoginArgs, LoginMethod, LogoutArgs};
-use crate::error::{Error, ErrorKind};
-use crate::model::{UserModels, expiry};
 use crate::process;
 use crate::render::{count, one_line};
+use regatta::error::{Error, ErrorKind};
+use regatta::launcher;
+use regatta::model::{UserModels, expiry};
 
 /// The longest input that is read as a key, in bytes.
 const LONGEST: u64 = 64 << 10;
@@ -25,7 +26,7 @@ const LONGEST: u64 = 64 << 10;
 /// stored.
 pub async fn login(args: &LoginArgs, globals: &Globals) -> Result<ExitCode, Error> {
     // The key is in the memory of this process.
-    process::hide_memory();
+    launcher::hide_memory();
     let user = UserModels::new(&DataPaths::of_this_process()?);
     check_provider(&user, &args.provider)?;
     // What is wrong with the file is said before the user types a key.

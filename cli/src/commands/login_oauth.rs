@@ -11,8 +11,8 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 
 use crate::args::LoginMethod;
-use crate::error::{Error, ErrorKind};
 use crate::render::one_line;
+use regatta::error::{Error, ErrorKind};
 
 /// How long a login may take unless the user says otherwise.
 pub(super) const USUAL_TIMEOUT: Duration = Duration::from_secs(600);

@@ -20,12 +20,12 @@ use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target::Target;
 use super::verify_logs::{VerifyLog, show_verification, verify_log};
 use crate::args::{Form, LogsArgs};
-use crate::error::{Error, ErrorKind};
 use crate::process;
 use crate::render::{
     CommandFinder, Meaning, View, duration, one_line, retry_time_note, shell_word, transcript,
     usage_details, visible_line,
 };
+use regatta::error::{Error, ErrorKind};
 
 mod follow;
 mod session_log;

@@ -3,8 +3,8 @@
 use protocol::ExitCode;
 
 use crate::args::{CompletionsArgs, ManArgs, has_help, instead_of_path, public_grammar};
-use crate::error::Error;
 use crate::process;
+use regatta::error::Error;
 
 /// Prints a script that completes command lines in a shell.
 ///

@@ -2,7 +2,7 @@
 
 use protocol::{ModelRoute, RunSpec, Work};
 
-use crate::model::{ModelDirectory, Roles, all_routes, left_out_fallbacks, routes};
+use regatta::model::{ModelDirectory, Roles, all_routes, left_out_fallbacks, routes};
 
 /// Returns which model was chosen for a command that names none.
 pub(super) fn chosen_model(spec: &RunSpec, chosen: Option<(ModelRoute, String)>) -> Vec<String> {

@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::context::{Output as _, print_json, say};
 use super::models_refresh;
 use crate::args::{Form, Globals, ListedModels, ModelsArgs, ModelsCommand, Verbosity};
-use crate::error::Error;
-use crate::model::{KeyPlace, ListedModel, LocalSources, ModelDirectory, UserModels};
 use crate::process;
 use crate::render::{OutputWidth, one_line, width};
+use regatta::error::Error;
+use regatta::model::{KeyPlace, ListedModel, LocalSources, ModelDirectory, UserModels};
 
 /// Lists models, or refreshes the facts about them.
 ///
@@ -256,7 +256,7 @@ fn document<'a>(user: &'a UserModels, listed: &[&'a ListedModel]) -> ModelsDocum
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Obstacle;
+    use regatta::model::Obstacle;
 
     #[test]
     fn a_table_has_what_is_known_and_says_what_is_not() {

@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::context::print_json;
 use crate::args::{Form, Globals};
-use crate::error::{Error, ErrorKind};
 use crate::process;
 use crate::render::{count, one_line};
+use regatta::error::{Error, ErrorKind};
 
 /// Where the facts are fetched from unless the user says otherwise.
 const USUAL: &str = "https://models.dev/api.json";
@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<(Vec<u8>, String), String> {
 }
 
 fn without_code(error: &io::Error) -> String {
-    crate::error::without_os_code(&error.to_string()).to_owned()
+    regatta::error::without_os_code(&error.to_string()).to_owned()
 }
 
 /// Puts a new file into the place of `file` at once.

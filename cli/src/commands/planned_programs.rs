@@ -9,9 +9,9 @@ use super::settle_choices::Choices;
 use super::side_program::check_sides;
 use super::unsettled::shortened;
 use crate::args::{Resolver, ResolverKind, SettleArgs, SettleOption};
-use crate::error::Error;
-use crate::model::ModelChoice;
 use crate::render::{cut, one_line};
+use regatta::error::Error;
+use regatta::model::ModelChoice;
 
 /// How much of a command is shown, in columns.
 const PROGRAM: usize = 60;

@@ -15,8 +15,8 @@ use super::side_program::SideProgram;
 use super::target::Target;
 use super::tool_commands::known_command;
 use crate::args::{AllowLoss, Resolver};
-use crate::error::{Error, ErrorKind};
 use crate::render::one_line;
+use regatta::error::{Error, ErrorKind};
 
 /// Returns the user's merge tool.
 ///

@@ -13,9 +13,9 @@ use super::kept_work::kept_reason;
 use super::programs::refuse_missing;
 use super::target::Target;
 use crate::args::{ApplyArgs, Form, Resolver, ResolverKind, SettleArgs, TargetArgs};
-use crate::error::{Error, ErrorKind};
 use crate::process;
 use crate::render::printable_json;
+use regatta::error::{Error, ErrorKind};
 
 /// Checks that the conflicts of a run can be resolved.
 ///

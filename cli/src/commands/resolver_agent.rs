@@ -20,12 +20,12 @@ use super::run::RunResult;
 use super::side_check::{Allowed, check_written};
 use super::target::Target;
 use super::unsettled::Unsettled;
-use crate::error::{Error, ErrorKind, TEMPORARY_HINT};
-use crate::model::{
-    BaseUrl, ModelChoice, ModelOption, ModelSelection, PlannedModel, anchor_scenario,
-};
 use crate::render::one_line;
 use crate::resolve::Defaults;
+use regatta::error::{Error, ErrorKind, TEMPORARY_HINT};
+use regatta::model::{
+    BaseUrl, ModelChoice, ModelOption, ModelSelection, PlannedModel, anchor_scenario,
+};
 
 /// An agent that resolves conflicts.
 pub(super) struct ResolverAgent {
@@ -138,7 +138,7 @@ impl ResolverAgent {
         &self,
         record: &RunRecord,
         task: &TaskName,
-        roles: &crate::model::Roles,
+        roles: &regatta::model::Roles,
     ) -> Result<ModelRoute, Error> {
         let of_task = |task: &TaskSpec| match &task.work {
             Work::Agent(agent) => Some(agent.model.clone()),

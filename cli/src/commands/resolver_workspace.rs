@@ -9,8 +9,8 @@ use protocol::{Conflict, TaskName};
 use super::context::CommandContext;
 use super::programs::{AboutTask, about_task};
 use super::side_bytes::{SideBytes, no_sides};
-use crate::error::Error;
 use crate::render::{one_line, shell_word};
+use regatta::error::Error;
 
 /// How much of the prompt of each task concerned is in the prompt of the agent, in characters.
 const LONGEST_PROMPT: usize = 20_000;

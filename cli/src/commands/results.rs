@@ -11,8 +11,8 @@ use super::context::{CommandContext, Out};
 use super::kept_work::{NAMES, label, table_row};
 use super::target::Located;
 use crate::args::{OnlyOutcome, ResultsArgs, ResultsForm};
-use crate::error::{Error, ErrorKind};
 use crate::render::{Meaning, answer_lines, answer_text, count, printable_json};
+use regatta::error::{Error, ErrorKind};
 
 /// How many tasks are read at a time. Each may have yielded half a megabyte.
 const PAGE: usize = 16;

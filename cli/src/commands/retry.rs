@@ -14,9 +14,9 @@ use super::context::CommandContext;
 use super::landed_work::LandedWork;
 use super::target::{Target, TargetKind};
 use crate::args::{RetryArgs, TaskEnding};
-use crate::error::{Error, ErrorKind};
 use crate::render::{one_line, shell_word};
 use crate::resolve::{Defaults, ResolvedRun, retried};
+use regatta::error::{Error, ErrorKind};
 
 /// Returns the specification of a run of the chosen tasks: with the words, limits and models of the
 /// earlier run, on the tree as it is now.

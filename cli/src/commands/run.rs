@@ -17,15 +17,15 @@ use protocol::{
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::app_context::{AppContext, isolation_places};
 use crate::commands::apply::landed_unrecorded;
 use crate::display_thread::{Display, Notes, until};
-use crate::error::{Error, ErrorKind};
-use crate::model::check_models;
-use crate::recovery::no_room;
 use crate::render::{Renderer, rescue_line};
 use crate::run_log::Log;
 use crate::signals::{self, Signals, exit_now};
+use regatta::app_context::{AppContext, isolation_places};
+use regatta::error::{Error, ErrorKind};
+use regatta::model::check_models;
+use regatta::recovery::no_room;
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -258,7 +258,7 @@ fn not_started(refused: SubmitError, failure: Option<Failure>) -> Error {
             Error::new(ErrorKind::Bug, "a part of the program failed, and the run was not started")
                 .because_of(&failure)
         }
-        None => refused.into(),
+        None => submit_error(refused),
     }
 }
 
@@ -285,20 +285,19 @@ fn engine_failed(
     }
 }
 
-impl From<SubmitError> for Error {
-    fn from(error: SubmitError) -> Self {
-        match error {
-            SubmitError::Isolation(error) => error.into(),
-            SubmitError::Ledger(error) => Self::of_home(error),
-            SubmitError::Schema { task, fault } => {
-                Self::new(ErrorKind::Plan, format!("cannot use the schema of task `{task}`"))
-                    .because(fault)
-            }
-            SubmitError::Cancelled(why) => interrupted(why),
-            SubmitError::Crashed(panicked) => {
-                Self::new(ErrorKind::Bug, "opening the run crashed").caused_by(&panicked)
-            }
-            SubmitError::Closing => Self::new(ErrorKind::Bug, "the engine closed before it began"),
+/// Returns the error of a run that did not begin.
+fn submit_error(error: SubmitError) -> Error {
+    match error {
+        SubmitError::Isolation(error) => error.into(),
+        SubmitError::Ledger(error) => Error::of_home(error),
+        SubmitError::Schema { task, fault } => {
+            Error::new(ErrorKind::Plan, format!("cannot use the schema of task `{task}`"))
+                .because(fault)
         }
+        SubmitError::Cancelled(why) => interrupted(why),
+        SubmitError::Crashed(panicked) => {
+            Error::new(ErrorKind::Bug, "opening the run crashed").caused_by(&panicked)
+        }
+        SubmitError::Closing => Error::new(ErrorKind::Bug, "the engine closed before it began"),
     }
 }

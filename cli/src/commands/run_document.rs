@@ -11,7 +11,7 @@ use store::{Reader, RunRow};
 
 use super::context::{CommandContext, Out};
 use super::target::Located;
-use crate::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind};
 
 /// How many tasks are read at a time.
 const PAGE: usize = 16;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use protocol::ModelRoute;
 
 use super::note::note;
-use crate::app_context::AppContext;
 use crate::args::Globals;
-use crate::model::{FoundModel, LocalSources, ModelChoice, ModelDirectory, Roles, find_model};
+use regatta::app_context::AppContext;
+use regatta::model::{FoundModel, LocalSources, ModelChoice, ModelDirectory, Roles, find_model};
 
 /// Returns the models that can be named.
 pub(super) async fn known_models(app: &AppContext, sources: LocalSources) -> Arc<ModelDirectory> {

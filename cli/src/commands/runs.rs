@@ -9,13 +9,13 @@ use super::run_document::print_run;
 use super::target::{Located, Target, TargetKind};
 use super::timing;
 use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
-use crate::error::Error;
 use crate::render::{
     CommandFinder, FailedWork, Labels, LandedTasks, OutputWidth, Palette, Table, TableRow,
     TableRows, branch_of, closing_lines, count, cut, date_time, duration, elapsed, failure_reason,
     left_out_lines, one_line, outcome_counts, resolver_lines, retry_line, unresolved_lines,
     unverified, unverified_lines, usage_details, usage_text, width, write_table,
 };
+use regatta::error::Error;
 
 /// How many runs are listed without `--limit`.
 const LISTED: usize = 20;

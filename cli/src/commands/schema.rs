@@ -5,8 +5,9 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::args::SchemaArgs;
-use crate::error::Error;
-use crate::{plan, process};
+use crate::process;
+use regatta::error::Error;
+use regatta::plan;
 
 /// Prints the schema.
 ///

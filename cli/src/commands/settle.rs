@@ -22,9 +22,9 @@ use super::{apply, apply_output, programs, side_program};
 use crate::args::{
     ApplyArgs, Execution, LandClean, Resolver, ResolverKind, SettleArgs, SettleOption, Staging,
 };
-use crate::error::Error;
 use crate::process;
 use crate::render::{count, one_line, reason_text};
+use regatta::error::Error;
 
 /// Settles the conflicts of the task that `args` name, and lands its work.
 ///

@@ -7,8 +7,8 @@ use super::context::{CommandContext, Out, print_json, say};
 use super::kept_work::kept_reason;
 use super::target::{Target, TargetKind};
 use crate::args::Form;
-use crate::error::{Error, ErrorKind};
 use crate::render::shell_word;
+use regatta::error::{Error, ErrorKind};
 
 /// Makes the branch `branch` of the work of the task that `target` names. The work stays kept.
 ///

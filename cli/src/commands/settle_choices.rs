@@ -8,8 +8,8 @@ use std::path::Path;
 use protocol::{Conflict, RenamedFile, RepoPath};
 
 use crate::args::SettleOption;
-use crate::error::Error;
 use crate::render::one_line;
+use regatta::error::Error;
 
 /// The most paths that an error lists.
 const NAMED: usize = 10;

@@ -7,8 +7,8 @@ use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, say, write_text};
 use super::logs::{if_exists, output};
-use crate::error::Error;
 use crate::render::{Meaning, duration, one_line};
+use regatta::error::Error;
 
 /// One set-up command that was started.
 #[derive(Debug, Serialize)]

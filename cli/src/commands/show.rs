@@ -9,8 +9,8 @@ use super::context::{CommandContext, Out};
 use super::settle_choices::{names, no_conflict};
 use super::target::{Target, TargetKind};
 use crate::args::{ShowArgs, SideChoice, TargetArgs};
-use crate::error::Error;
 use crate::render::{OutputWidth, one_line, shell_word, visible_line};
+use regatta::error::Error;
 
 /// The mode of a submodule.
 const GITLINK: u32 = 0o160_000;

@@ -3,7 +3,7 @@
 use protocol::{Conflict, ConflictHunk, ConflictReason, Side};
 
 use super::context::CommandContext;
-use crate::error::Error;
+use regatta::error::Error;
 
 /// The three sides of a conflict as git has them, in UTF-8, and what the file begins as.
 pub(super) struct SideBytes {

@@ -18,10 +18,10 @@ use super::side_bytes::{SideBytes, no_sides};
 use super::side_check::{Allowed, check_written};
 use super::tool_terminal::{self, ToolEnd};
 use super::unsettled::{Unsettled, shortened};
-use crate::error::{Error, ErrorKind, TEMPORARY_HINT};
-use crate::process;
 use crate::render::one_line;
 use crate::signals::CancelOnSignal;
+use regatta::error::{Error, ErrorKind, TEMPORARY_HINT};
+use regatta::launcher;
 
 /// The largest file that a program may write, in bytes.
 const LARGEST: u64 = 256 << 20;
@@ -204,7 +204,7 @@ async fn run(
     }
     let environment = BaseEnvironment::new(std::env::vars_os(), &EnvironmentRules::default());
     let environment = environment.without_questions();
-    let processes = Processes::new(process::launcher());
+    let processes = Processes::new(launcher::launcher());
     let shell: Arc<dyn Commands> = Arc::new(Shell::new(environment, GRACE, processes));
     let owner = shell.owner(&VariableChoice::default());
     let stop = CancelOnSignal::begin()?;

@@ -10,8 +10,8 @@ use store::{FindError, Reader, RunRow, TaskRow};
 
 use super::context::CommandContext;
 use crate::args::TargetArgs;
-use crate::error::{Error, ErrorKind};
 use crate::render::{date_time, shell_word};
+use regatta::error::{Error, ErrorKind};
 
 /// A run, or a task of it, that a user named.
 #[derive(Clone, Debug)]

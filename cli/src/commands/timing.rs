@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::context::{CommandContext, Out, print_json, say};
 use super::target::{Located, Target, TargetKind};
 use crate::args::{Form, TargetArgs};
-use crate::error::Error;
 use crate::render::count;
+use regatta::error::Error;
 
 /// The document of `--json`.
 #[derive(Serialize)]

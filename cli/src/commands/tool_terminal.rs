@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind};
 
 /// What makes the shell go on where the tool does: whether Ctrl-C ends the tool is for the tool to say,
 /// which gets the signal as if nothing had been set.

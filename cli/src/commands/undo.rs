@@ -14,10 +14,10 @@ use super::landing_notices::print_notice;
 use super::target::{Target, TargetKind};
 use super::undo_output::{Done, print};
 use super::undo_tasks::{task_lines, task_results};
-use crate::app_context::UniqueIds;
 use crate::args::{Execution, UndoArgs};
-use crate::error::Error;
 use crate::signals::CancelOnSignal;
+use regatta::app_context::UniqueIds;
+use regatta::error::Error;
 
 /// Takes back what the landings of a run, or of one of its tasks, have written. What was edited since
 /// is merged, and left if that conflicts.

@@ -8,7 +8,7 @@ use super::context::{CommandContext, Out, print_json, say};
 use super::target::Target;
 use super::undo_tasks::{TaskResult, task_lines, task_results};
 use crate::args::Form;
-use crate::error::Error;
+use regatta::error::Error;
 use crate::render::{Meaning, count, left_file, one_line, reason_text};
 
 /// Whether something was taken back.

@@ -3,8 +3,8 @@
 use protocol::{LedgerEntry, RepoPath, ResolverFailure, ResolverRecord, TaskId};
 
 use super::context::CommandContext;
-use crate::error::Error;
 use crate::render::one_line;
+use regatta::error::Error;
 
 /// How much of a reason or a command the ledger keeps, in characters.
 const LONGEST: usize = 1_000;

@@ -9,8 +9,8 @@ use store::TaskRow;
 use super::context::{CommandContext, Out, say};
 use super::kept_work::NAMES;
 use super::logs::{if_exists, output};
-use crate::error::Error;
 use crate::render::{Meaning, one_line, unverified, unverified_text};
+use regatta::error::Error;
 
 /// The verification that keeps the work of a task from landing.
 #[derive(Debug, Serialize)]

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use regatta::text::size_text;
+
 use super::numbers::count;
 use super::printable::{visible_line, width};
 use super::terminal::OutputWidth;
@@ -139,16 +141,6 @@ fn cut_line(line: &str, columns: usize) -> String {
     match kept[near..].rfind([' ', '\t', ',']) {
         Some(at) if near + at > 0 => format!("{}…", &kept[..near + at]),
         _ => format!("{kept}…"),
-    }
-}
-
-/// Formats a number of bytes: `950 bytes`, `12 KB`, `9.5 MB`.
-#[must_use]
-pub fn size_text(bytes: impl TryInto<u64>) -> String {
-    match bytes.try_into().unwrap_or(u64::MAX) {
-        bytes @ 0..1_000 => format!("{bytes} bytes"),
-        bytes @ 1_000..1_000_000 => format!("{} KB", bytes / 1_000),
-        bytes => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
     }
 }
 

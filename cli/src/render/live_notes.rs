@@ -3,13 +3,13 @@
 use protocol::{Event, EventKind, Outcome, TaskName};
 
 use super::conflict_text::conflicts_text;
-use super::kept_files::rescue_line;
 use super::live_frame::run_conditions;
 use super::printable::one_line;
 use super::progress_lines::{fallback_note, run_end_line};
 use super::run_view::RunView;
 use super::terminal::Meaning;
 use super::unverified::unverified_text;
+use regatta::text::rescue_line;
 
 /// A line above the live view. Its text is printable.
 #[derive(Clone, Debug, PartialEq, Eq)]

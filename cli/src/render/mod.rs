@@ -8,7 +8,6 @@ mod conflict_text;
 mod empty_answer;
 mod event_line;
 mod folded_lines;
-mod kept_files;
 mod landed_text;
 mod line_wrap;
 mod live_frame;
@@ -35,20 +34,18 @@ mod three_way;
 mod transcript;
 mod unverified;
 
-pub use answer::{Answer, AnswerPart, answer_lines, answer_text, size_text};
+pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
 pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
 pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};
 pub use empty_answer::empty_answer;
 pub use folded_lines::{LISTED, folded_lines};
-pub use kept_files::rescue_line;
-pub use kept_files::{kept_workspace_note, left_out_lines, left_out_note};
 pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};
 #[cfg(test)]
 pub use line_wrap::too_long;
 pub use line_wrap::wrapped;
 pub use live_frame::run_conditions;
 pub use missing_command::{CommandFinder, failure_reason};
-pub use next_commands::{CommandHints, FailedWork, shell_word, shell_words};
+pub use next_commands::{CommandHints, FailedWork};
 pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, time_left, tokens, usage_details,
@@ -58,6 +55,10 @@ pub use patch::write_patch;
 pub use print_status::PrintStatus;
 pub use printable::{cut, escaped, one_line, printable_json, visible_line, visible_text, width};
 pub use progress_lines::fallback_note;
+pub use regatta::text::{
+    kept_workspace_note, left_out_lines, left_out_note, rescue_line, shell_word, shell_words,
+    size_text,
+};
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use session_json::SessionJson;

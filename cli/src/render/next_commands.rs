@@ -7,6 +7,8 @@ use protocol::{
     UnverifiedCause, Usage,
 };
 
+use regatta::text::shell_word;
+
 use super::numbers::count;
 use super::printable::{self, fit, width};
 
@@ -301,25 +303,6 @@ impl CommandHints {
         }
         printable::one_line(&line)
     }
-}
-
-/// Returns `text` as one word of a POSIX shell.
-#[must_use]
-pub fn shell_word(text: &str) -> String {
-    let plain = |letter: char| {
-        letter.is_ascii_alphanumeric()
-            || matches!(letter, '_' | '.' | '/' | ',' | ':' | '@' | '%' | '+' | '-')
-    };
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// Returns words as a command of a POSIX shell.
-#[must_use]
-pub fn shell_words(words: &[&str]) -> String {
-    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use protocol::{
 };
 
 use super::conflict_text::conflicts_text;
-use super::kept_files::{kept_workspace_note, left_out_note, rescue_line};
 use super::landed_text::landed_text;
 use super::live_frame::{headline, run_conditions};
 use super::numbers::{changed_lines, count, duration, elapsed, time_of_day, tokens, usage_text};
@@ -21,6 +20,7 @@ use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
 use super::unverified::unverified_text;
 use crate::args::Verbosity;
+use regatta::text::{kept_workspace_note, left_out_note, rescue_line};
 
 /// Formats events as lines such as `12:03:41 auth landed 3 files +41 −7 31s`.
 #[derive(Debug)]

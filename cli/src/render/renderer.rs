@@ -9,7 +9,6 @@ use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp, 
 use super::answer::Answer;
 use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
 use super::event_line::event_line;
-use super::kept_files::{left_out_lines, rescue_line};
 use super::line_wrap::wrapped;
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
@@ -27,6 +26,7 @@ use super::task_view::{TaskStage, TaskView};
 use super::terminal::{Meaning, ProgressMode, View, stderr_size};
 use super::unverified::{unverified, unverified_lines};
 use crate::args::{Form, Verbosity};
+use regatta::text::{left_out_lines, rescue_line};
 
 /// Displays a run to the user who started it.
 pub trait Renderer: Send {

@@ -7,7 +7,7 @@ use protocol::TaskName;
 use unicode_width::UnicodeWidthChar;
 
 use super::printable::{cut, one_line, width};
-use crate::each::is_named_by;
+use regatta::each::is_named_by;
 
 /// Returns the label of a task by its name.
 pub type Labels<'a> = &'a dyn Fn(&TaskName) -> String;

@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use protocol::{Captured, Failure, FailureDetail, Landed, Outcome, ReachedLimit, TaskReport};
 
 use super::conflict_text::{conflicts_text, left_text};
-use super::kept_files::left_out_note;
 use super::landed_text::landed_text;
 use super::numbers::date_time;
 use super::printable;
 use super::task_label::Labels;
 use super::terminal::Meaning;
 use super::unverified::unverified_text;
+use regatta::text::left_out_note;
 
 /// The outcome of a task as text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

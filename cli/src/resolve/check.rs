@@ -5,7 +5,7 @@ use protocol::{Agent, ChangeDemand, Command, External, RunSpec, TaskName, TaskSp
 use serde_json::Value;
 
 use crate::args::RunArgs;
-use crate::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind};
 
 /// The longest script, in bytes: what Linux allows as one argument of a process.
 const LONGEST_SCRIPT: usize = (128 << 10) - 1;

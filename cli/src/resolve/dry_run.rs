@@ -10,7 +10,7 @@ use protocol::{
 };
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind};
 use crate::render::{self, OutputWidth};
 
 /// The tasks of a run that is not started.

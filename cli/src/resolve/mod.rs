@@ -16,4 +16,4 @@ pub use run_settings::Defaults;
 pub(crate) use run_spec::sample;
 pub use run_spec::{ResolveInputs, ResolvedRun, resolve};
 
-pub use crate::workspace_needs::NeedsSettings;
+pub use regatta::workspace_needs::NeedsSettings;

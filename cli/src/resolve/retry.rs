@@ -11,9 +11,9 @@ use super::run_request::check_base_url;
 use super::run_settings::limits;
 use super::run_spec::{ResolvedRun, selection};
 use crate::args::RunArgs;
-use crate::each::{title_of, with_script};
-use crate::error::Error;
-use crate::plan::PlannedLimits;
+use regatta::each::{title_of, with_script};
+use regatta::error::Error;
+use regatta::plan::PlannedLimits;
 
 /// Returns the specification of a run with the words, limits and models of `tasks`, which are tasks
 /// of the run `earlier`, except for what `args` names: a command, a model, limits, how many tasks run

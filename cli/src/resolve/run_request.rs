@@ -9,9 +9,9 @@ pub(super) use self::combinations::check_base_url;
 pub use self::combinations::refuse_inside_task;
 use self::combinations::{check_names, check_only_plan, conflicting};
 use crate::args::{RunArgs, no_task};
-use crate::each::{ItemSource, NamedPrompt, WorkTemplate, refuse_placeholders, without_items};
-use crate::error::Error;
-use crate::plan::PlanSource;
+use regatta::each::{ItemSource, NamedPrompt, WorkTemplate, refuse_placeholders, without_items};
+use regatta::error::Error;
+use regatta::plan::PlanSource;
 
 /// A request for a run: where its tasks come from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use protocol::{
 };
 
 use crate::args::{LimitSetting, RunArgs};
-use crate::error::{Error, ErrorKind};
-use crate::model::Roles;
-use crate::plan::{Plan, PlannedLimits, PlannedTask};
-use crate::workspace_needs::{
+use regatta::error::{Error, ErrorKind};
+use regatta::model::Roles;
+use regatta::plan::{Plan, PlannedLimits, PlannedTask};
+use regatta::workspace_needs::{
     GivenNeeds, NeedsSettings, below, carry_glob, invalid_setting, own_needs, workspace_needs,
 };
 

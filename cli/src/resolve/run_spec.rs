@@ -18,13 +18,13 @@ use super::run_request::{RunRequest, TaskSource};
 use super::run_settings::{limits, needs, pass_env, task_needs, union};
 use super::verification::verify_spec;
 use crate::args::{LandChoice, MergeChoice, RunArgs};
-use crate::each::{
+use regatta::each::{
     DraftWork, FanOut, ItemInput, ItemKind, NameAllocator, NamedPrompt, PlanPrompt, TaskDraft,
     TrackedFiles, drafts, first_line_title, numbered, title_of,
 };
-use crate::error::Error;
-use crate::model::{ModelChoice, ModelOption, ModelSelection, PlannedModel, Role, routes};
-use crate::plan::{self, Plan, PlannedWork};
+use regatta::error::Error;
+use regatta::model::{ModelChoice, ModelOption, ModelSelection, PlannedModel, Role, routes};
+use regatta::plan::{self, Plan, PlannedWork};
 
 /// The default number of tasks that run at the same time if a model does any of them. It does not
 /// depend on the number of cores, because such tasks mostly wait for answers.

@@ -3,9 +3,9 @@
 use protocol::{FailingStart, IsolationMode, MergeMode, VerifySpec};
 
 use crate::args::{RunArgs, VerifyTimeout};
-use crate::error::Error;
-use crate::plan::Plan;
-use crate::workspace_needs::verify_command;
+use regatta::error::Error;
+use regatta::plan::Plan;
+use regatta::workspace_needs::verify_command;
 
 /// Returns how the work of a run is verified before it lands.
 ///

@@ -14,10 +14,10 @@ use store::{ArtifactFolders, PromptHistory, artifacts_of};
 use tools::UserShell;
 
 use super::mentions::Mentions;
-use super::prompt_image::ImageSizes;
-use crate::app_context::AppContext;
-use crate::model::{LocalSources, ModelDirectory, UserModels};
 use crate::view::{ConversationPorts, Reader, UserCommand};
+use regatta::app_context::AppContext;
+use regatta::model::{LocalSources, ModelDirectory, UserModels};
+use regatta::session::ImageSizes;
 
 /// The most prompts of before that a conversation has.
 const PROMPTS: u32 = 1_000;
@@ -186,7 +186,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ListedModel, Obstacle};
+    use regatta::model::{ListedModel, Obstacle};
 
     #[test]
     fn a_model_that_cannot_be_used_says_why_and_how_to_set_its_key() {

@@ -5,95 +5,99 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use regatta::session::{ChosenLog, Sessions};
 use store::{SessionInfo, is_log_open};
 
-use super::log_choice::{ChosenLog, Sessions};
 use crate::args::Globals;
-use crate::error::{Error, ErrorKind};
 use crate::render::{count, one_line};
+use regatta::error::{Error, ErrorKind};
 
 /// How long a process that was just ended may hold its session, and how often that is looked at.
 const ENDING: Duration = Duration::from_secs(1);
 const LOOKS: u32 = 20;
 
-impl Sessions<'_> {
-    /// Lists the sessions of the folder. On a terminal, the user chooses one to continue. Returns `None`
-    /// if there is none, or none was chosen.
-    ///
-    /// # Errors
-    /// The sessions cannot be read, or the terminal cannot be used.
-    pub(crate) async fn pick(&self, globals: &Globals) -> Result<Option<ChosenLog>, Error> {
-        let sessions = self.places().survey().map_err(|error| {
-            Error::new(ErrorKind::Machine, "cannot read the sessions").caused_by(&error)
-        })?;
-        let mut out = io::stdout();
-        let written = |written: io::Result<()>| written.map_err(|error| Error::output(&error));
-        if sessions.is_empty() {
-            written(writeln!(out, "No sessions found"))?;
-            return Ok(None);
-        }
-        let is_asked = io::stdin().is_terminal() && io::stdout().is_terminal();
-        #[cfg(not(feature = "tui"))]
-        let _colors_of_the_list = globals;
-        #[cfg(feature = "tui")]
-        if is_asked && let Some(chosen) = in_list(&sessions, globals).await? {
-            return match chosen {
-                Some(path) => self.continued_or_copied(path).map(Some),
-                None => written(writeln!(out, "No session selected")).map(|()| None),
-            };
-        }
-        for (at, session) in sessions.iter().enumerate() {
-            written(writeln!(out, "{:>3}  {}", at + 1, line_of(session)))?;
-        }
-        if !is_asked {
-            return Ok(None);
-        }
-        written(write!(out, "Which one? ").and_then(|()| out.flush()))?;
-        let number = answer().parse::<usize>().ok();
-        let chosen = number.and_then(|number| sessions.get(number.checked_sub(1)?));
-        match chosen {
-            Some(session) => self.continued_or_copied(session.path.clone()).map(Some),
+/// Lists the sessions of the folder. On a terminal, the user chooses one to continue. Returns `None`
+/// if there is none, or none was chosen.
+///
+/// # Errors
+/// The sessions cannot be read, or the terminal cannot be used.
+pub(crate) async fn pick(
+    sessions_of: &Sessions<'_>,
+    globals: &Globals,
+) -> Result<Option<ChosenLog>, Error> {
+    let sessions = sessions_of.places().survey().map_err(|error| {
+        Error::new(ErrorKind::Machine, "cannot read the sessions").caused_by(&error)
+    })?;
+    let mut out = io::stdout();
+    let written = |written: io::Result<()>| written.map_err(|error| Error::output(&error));
+    if sessions.is_empty() {
+        written(writeln!(out, "No sessions found"))?;
+        return Ok(None);
+    }
+    let is_asked = io::stdin().is_terminal() && io::stdout().is_terminal();
+    #[cfg(not(feature = "tui"))]
+    let _colors_of_the_list = globals;
+    #[cfg(feature = "tui")]
+    if is_asked && let Some(chosen) = in_list(&sessions, globals).await? {
+        return match chosen {
+            Some(path) => continued_or_copied(sessions_of, path).map(Some),
             None => written(writeln!(out, "No session selected")).map(|()| None),
+        };
+    }
+    for (at, session) in sessions.iter().enumerate() {
+        written(writeln!(out, "{:>3}  {}", at + 1, line_of(session)))?;
+    }
+    if !is_asked {
+        return Ok(None);
+    }
+    written(write!(out, "Which one? ").and_then(|()| out.flush()))?;
+    let number = answer().parse::<usize>().ok();
+    let chosen = number.and_then(|number| sessions.get(number.checked_sub(1)?));
+    match chosen {
+        Some(session) => continued_or_copied(sessions_of, session.path.clone()).map(Some),
+        None => written(writeln!(out, "No session selected")).map(|()| None),
+    }
+}
+
+/// Returns the log of a session that is continued. If another process has it open, a terminal asks
+/// whether to go on with a copy; without one, opening it fails.
+pub(super) fn continued_or_copied(
+    sessions: &Sessions<'_>,
+    path: PathBuf,
+) -> Result<ChosenLog, Error> {
+    let is_in_use = || is_log_open(&path).unwrap_or(false);
+    if !has_person() || !is_in_use() {
+        return Sessions::continued(path);
+    }
+    for _look in 0..LOOKS {
+        std::thread::sleep(ENDING / LOOKS);
+        if !is_in_use() {
+            return Sessions::continued(path);
         }
     }
-
-    /// Returns the log of a session that is continued. If another process has it open, a terminal asks
-    /// whether to go on with a copy; without one, opening it fails.
-    pub(super) fn continued_or_copied(&self, path: PathBuf) -> Result<ChosenLog, Error> {
-        let is_in_use = || is_log_open(&path).unwrap_or(false);
-        if !has_person() || !is_in_use() {
-            return Self::continued(path);
-        }
-        for _look in 0..LOOKS {
-            std::thread::sleep(ENDING / LOOKS);
-            if !is_in_use() {
-                return Self::continued(path);
-            }
-        }
-        match is_confirmed("Another process has the session open. Go on with a copy of it?") {
-            true => self.fork(&path),
-            false => Err(Error::usage("no session was selected")),
-        }
+    match is_confirmed("Another process has the session open. Go on with a copy of it?") {
+        true => sessions.fork(&path),
+        false => Err(Error::usage("no session was selected")),
     }
+}
 
-    /// A session of another folder is not continued here; a terminal asks whether to fork it.
-    pub(super) fn of_other_folder(
-        &self,
-        name: &str,
-        session: &SessionInfo,
-    ) -> Result<ChosenLog, Error> {
-        let cwd = session.cwd.display().to_string();
-        if !has_person() {
-            return Err(Error::usage(format!("session `{name}` is in another project ({cwd})"))
-                .hint(format!("regatta --fork {name} … (continues a copy here)")));
-        }
-        let cwd = one_line(&cwd);
-        let question =
-            format!("Session `{name}` is in another project ({cwd}). Fork into current directory?");
-        match is_confirmed(&question) {
-            true => self.fork(&session.path),
-            false => Err(Error::usage("no session was selected")),
-        }
+/// A session of another folder is not continued here; a terminal asks whether to fork it.
+pub(super) fn of_other_folder(
+    sessions: &Sessions<'_>,
+    name: &str,
+    session: &SessionInfo,
+) -> Result<ChosenLog, Error> {
+    let cwd = session.cwd.display().to_string();
+    if !has_person() {
+        return Err(Error::usage(format!("session `{name}` is in another project ({cwd})"))
+            .hint(format!("regatta --fork {name} … (continues a copy here)")));
+    }
+    let cwd = one_line(&cwd);
+    let question =
+        format!("Session `{name}` is in another project ({cwd}). Fork into current directory?");
+    match is_confirmed(&question) {
+        true => sessions.fork(&session.path),
+        false => Err(Error::usage("no session was selected")),
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use protocol::{Content, DecodedText, MentionedFile, SkippedReason};
 
-use super::prompt_files::{FileContent, IncludedImage, ReadFile, find, foreign_note, read};
-use super::prompt_image::ImageSizes;
+use regatta::session::ImageSizes;
+use regatta::session::{FileContent, IncludedImage, ReadFile, find, foreign_note, read};
 
 /// The most files that go with a prompt, and the most bytes of their texts together.
 const MOST_FILES: usize = 20;

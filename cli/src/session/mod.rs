@@ -4,22 +4,17 @@
 mod conversation_ports;
 #[cfg(feature = "tui")]
 mod earlier;
-mod home;
 mod log_choice;
 mod log_question;
 #[cfg(feature = "tui")]
 mod mentions;
-mod prompt_files;
-mod prompt_image;
-mod prompts;
+mod prompt_parts;
 #[cfg(feature = "tui")]
 mod session_tree;
 mod setup;
 mod standard_input;
 #[cfg(feature = "tui")]
 mod switch;
-mod system_prompt;
-mod task_sessions;
 #[cfg(test)]
 mod tests;
 
@@ -27,15 +22,11 @@ mod tests;
 pub(crate) use conversation_ports::SessionPorts;
 #[cfg(feature = "tui")]
 pub(crate) use earlier::earlier;
-pub(crate) use home::{HomeWork, WorkingFolder, working_folder};
-pub(crate) use log_choice::{ChosenLog, LogStorage, Sessions};
+pub(crate) use log_choice::{choose, sessions_in};
+pub(crate) use log_question::pick;
 #[cfg(feature = "tui")]
 pub(crate) use mentions::Mentions;
-pub(crate) use prompt_image::ImageSizes;
-pub(crate) use prompts::{PromptInputs, Prompts, assemble};
 pub(crate) use setup::plan;
 pub(crate) use standard_input::{PipedRole, may_be_piped, read_piped};
 #[cfg(feature = "tui")]
 pub(crate) use switch::SessionSwitch;
-pub(crate) use system_prompt::{context_files, user_instructions};
-pub(crate) use task_sessions::TaskSession;

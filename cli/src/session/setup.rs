@@ -3,22 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use actors::{Answerer, SessionSpec, ToolSetup};
-use engine::agent::{Limits, QueueModes, RequestHooks};
-use engine::ports::{Requester, SessionPurpose, ToolEnv};
-use engine::prompt::SystemPrompt;
+use actors::{SessionSpec, ToolSetup};
 use protocol::ModelRoute;
-use store::artifacts_of;
 
-use super::log_choice::{ChosenLog, LogStorage};
-use super::system_prompt::session_prompt;
-use crate::app_context::AppContext;
+use super::prompt_parts::prompt_parts;
 use crate::args::{GivenKey, LaunchArgs};
-use crate::error::{Error, ErrorKind};
-use crate::model::{
+use regatta::app_context::AppContext;
+use regatta::error::{Error, ErrorKind};
+use regatta::model::{
     FoundModel, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle, PlannedModel,
     Roles, anchor_scenario, check_model, find_model, left_out_fallbacks,
 };
+use regatta::session::{ChosenLog, session_prompt};
 
 /// What a session is opened with, and what the user should know about it.
 pub(crate) struct SessionPlan {
@@ -47,7 +43,8 @@ pub(crate) async fn plan(
     check_model(&app.models, &app.user_models, &model).await?;
     notes.extend(app.user_models.notes().iter().map(|note| format!("warning: {note}")));
     notes.extend(app.unshared_gates());
-    let prompt = session_prompt(args, &folder, &app.places, app.clock.now()).await?;
+    let parts = prompt_parts(args)?;
+    let prompt = session_prompt(parts, &folder, &app.places, app.clock.now()).await;
     let (system, about_files) = prompt;
     notes.extend(about_files);
     let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
@@ -56,49 +53,6 @@ pub(crate) async fn plan(
     let approvals = app.settings.approvals(args.approval_mode).into();
     let tools = ToolSetup { only: args.allowed_tools(), approvals, ..tools };
     Ok(SessionPlan { spec, tools, notes })
-}
-
-impl AppContext {
-    /// Returns what [`actors::Engine::open_session`] opens a session with that works in `folder`, in
-    /// place, with every tool that needs no task. Its log is the file `log`; what is too long for the
-    /// log is in a folder beside it.
-    #[must_use]
-    pub fn session_in(
-        &self,
-        folder: PathBuf,
-        model: ModelRoute,
-        system: SystemPrompt,
-        log: PathBuf,
-    ) -> (SessionSpec, ToolSetup) {
-        let artifacts = artifacts_of(&log);
-        let is_scripted = model.is_scripted();
-        let spec = SessionSpec {
-            log,
-            logs: Some(self.session_logs(LogStorage::File)),
-            id: None,
-            system: Arc::new(system),
-            folder: folder.clone(),
-            model,
-            fallbacks: Vec::new(),
-            requester: Requester::Person,
-            limits: Limits { turns: std::num::NonZeroU32::MAX, tokens: None, cost: None },
-            assignment: None,
-            modes: QueueModes::default(),
-            request_hooks: RequestHooks::default(),
-        };
-        let env = ToolEnv {
-            subfolder: PathBuf::new(),
-            repo: folder.clone(),
-            environment: Default::default(),
-            keep: self.settings.task_limits().output,
-            schema: None,
-            purpose: SessionPurpose::Conversation,
-            is_scripted,
-        };
-        let view = Arc::new(isolation::DirectoryView::new(folder));
-        let approvals = self.settings.approvals(None).into();
-        (spec, ToolSetup { view, env, artifacts, only: None, approvals, answerer: Answerer::None })
-    }
 }
 
 /// The model of a session.

@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::prompt_files::foreign_note;
-use crate::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind};
+use regatta::session::foreign_note;
 
 /// The longest standard input, in bytes.
 const LONGEST_PIPED: u64 = 16 << 20;

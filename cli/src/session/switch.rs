@@ -11,19 +11,19 @@ use store::{BlobFolder, FoundSession, LoadedSession, SessionInfo, branch, is_log
 
 use super::conversation_ports::SessionPorts;
 use super::earlier::earlier;
-use super::log_choice::{ChosenLog, LogStorage, Sessions};
+use super::log_choice::sessions_in;
 use super::log_question::{age_of, title_of};
 use super::session_tree::{prompt_named, tree_rows};
 use super::setup::{SessionPlan, plan};
-use super::system_prompt::context_files;
-use crate::app_context::AppContext;
 use crate::args::LaunchArgs;
-use crate::model::ModelChoice;
 use crate::render::count;
 use crate::view::{
     ConversationPorts as _, ConversationSessions, Earlier, ListedSession, NotOpened, OpenedSession,
     Present, SwitchTo, TreeRow,
 };
+use regatta::app_context::AppContext;
+use regatta::model::ModelChoice;
+use regatta::session::{ChosenLog, LogStorage, Sessions, context_files};
 
 /// Opens the sessions of a folder for a conversation.
 pub(crate) struct SessionSwitch<'a> {
@@ -87,12 +87,12 @@ impl ConversationSessions for SessionSwitch<'_> {
 
 impl SessionSwitch<'_> {
     fn sessions(&self) -> Sessions<'_> {
-        Sessions::of(self.app, self.args, &self.folder)
+        sessions_in(self.app, self.args, &self.folder)
     }
 
     /// Chooses or makes the log of the next session.
     fn next_log(&self, to: SwitchTo, present: &Present) -> Result<NextLog, NotOpened> {
-        let failed = |error: crate::error::Error| NotOpened::Failed(error.in_one_line());
+        let failed = |error: regatta::error::Error| NotOpened::Failed(error.in_one_line());
         let sessions = self.sessions();
         if to != SwitchTo::New && present.log.storage == LogStorage::Memory {
             let why = "the sessions of this conversation are in memory only (--no-session)";

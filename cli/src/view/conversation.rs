@@ -38,10 +38,10 @@ use super::ports::ConversationPorts;
 use super::sessions::ConversationSessions;
 use super::state::{Effect, Leave, Status, ViewState};
 use super::surface::{Surface, Typed, control};
-use crate::error::{Error, ErrorKind};
 use crate::render::time_left;
-use crate::session::{ChosenLog, Prompts};
 use crate::signals::Signals;
+use regatta::error::{Error, ErrorKind};
+use regatta::session::{ChosenLog, Prompts};
 
 use answers::Answered;
 use successor::Leaving;

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 use protocol::{EntryId, ModelRoute};
 
 use super::earlier::Earlier;
-use crate::session::ChosenLog;
+use regatta::session::ChosenLog;
 
 /// A session of the folder, as a list displays it.
 #[derive(Clone, Debug)]

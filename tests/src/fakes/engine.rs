@@ -91,6 +91,32 @@ impl Schemas for FakeSchemas {
     }
 }
 
+/// Returns a run of `tasks`, one at a time.
+#[must_use]
+pub fn run_of(tasks: Vec<TaskSpec>) -> RunSpec {
+    RunSpec {
+        id: RunId::generate(),
+        label: None,
+        repo: PathBuf::from("/repo"),
+        subfolder: PathBuf::new(),
+        tasks,
+        jobs: NonZeroUsize::MIN,
+        isolation: IsolationMode::Worktree,
+        merge: MergeMode::Patch,
+        stack: None,
+        land: protocol::LandTime::End,
+        on_failure: OnFailure::Continue,
+        union: Vec::new(),
+        branch_prefix: "regatta".to_owned(),
+        untracked_limit: u64::MAX,
+        pass_env: Vec::new(),
+        needs: WorkspaceNeeds::default(),
+        verify: VerifySpec::default(),
+        commits: protocol::CommitSubjects::default(),
+        retry: None,
+    }
+}
+
 /// Returns a task named `name` that obeys `script`.
 #[must_use]
 pub fn task(name: &str, script: &str) -> TaskSpec {
@@ -262,27 +288,7 @@ impl TestEngine {
     /// Returns what a run of `tasks` asks for.
     #[must_use]
     pub fn spec(&self, tasks: Vec<TaskSpec>) -> RunSpec {
-        RunSpec {
-            id: RunId::generate(),
-            label: None,
-            repo: PathBuf::from("/repo"),
-            subfolder: PathBuf::new(),
-            tasks,
-            jobs: self.jobs,
-            isolation: IsolationMode::Worktree,
-            merge: MergeMode::Patch,
-            stack: None,
-            land: protocol::LandTime::End,
-            on_failure: OnFailure::Continue,
-            union: Vec::new(),
-            branch_prefix: "regatta".to_owned(),
-            untracked_limit: u64::MAX,
-            pass_env: Vec::new(),
-            needs: WorkspaceNeeds::default(),
-            verify: VerifySpec::default(),
-            commits: protocol::CommitSubjects::default(),
-            retry: None,
-        }
+        RunSpec { jobs: self.jobs, ..run_of(tasks) }
     }
 
     /// Starts a run.

@@ -13,7 +13,7 @@ mod sessions;
 mod tools;
 mod trace;
 
-pub use self::engine::{FakeClock, TestEngine, task};
+pub use self::engine::{FakeClock, TestEngine, run_of, task};
 pub use accounts::{AskedAccount, FakeAccounts, yields};
 pub use agents::{FakeLogs, FakeModels, HANGING_SUMMARY, agent, is_forced};
 pub use commands::FakeCommands;

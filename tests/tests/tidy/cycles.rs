@@ -12,7 +12,7 @@ use super::workspace::{Source, sources};
 /// The folders whose files are ordered: one that needs another is not needed by it.
 const ORDERED: &[&str] = &[
     "actors/src",
-    "cli/src/plan",
+    "engine/app/src/plan",
     "engine/core/src/agent",
     "engine/core/src/request",
     "engine/core/src/tools",

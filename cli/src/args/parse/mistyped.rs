@@ -10,11 +10,11 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{SECRET, can_converse, command_names, has_help, names_of_runs, public_grammar};
 use crate::args::elsewhere;
 use crate::args::{Arguments, Command, LaunchArgs, RunArgs};
-use crate::each::NamedPrompt;
 use crate::elsewhere::may_be_target;
-use crate::error::Error;
 use crate::not_implemented;
 use crate::render::{shell_word, shell_words};
+use regatta::each::NamedPrompt;
+use regatta::error::Error;
 
 mod files;
 

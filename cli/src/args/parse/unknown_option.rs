@@ -11,8 +11,8 @@ use super::{SECRET, command_of, help, mistyped, public_grammar};
 use crate::args::MergeChoice;
 use crate::args::elsewhere::{self, CommandKind};
 use crate::args::parse::launch_line::LAUNCH;
-use crate::error::Error;
 use crate::render::shell_word;
+use regatta::error::Error;
 
 /// Refuses an option that is typed with one dash in place of two, such as `-json`, which is `-j son` to the
 /// parser.

@@ -6,15 +6,14 @@ use actors::{Engine, Events, SessionHandle, SessionState};
 use protocol::ExitCode;
 
 use super::super::note::note;
-use crate::app_context::AppContext;
 use crate::args::{Globals, LaunchArgs};
-use crate::error::{Error, ErrorKind};
 use crate::render::{self, TermCapability, Terminal};
-use crate::session::{
-    ChosenLog, LogStorage, Prompts, SessionPorts, SessionSwitch, context_files, earlier,
-};
+use crate::session::{SessionPorts, SessionSwitch, earlier};
 use crate::signals::{self, Signals};
 use crate::view::{Conversation, ConversationEnd, OpenedSession, SurfaceKind, ViewOf};
+use regatta::app_context::AppContext;
+use regatta::error::{Error, ErrorKind};
+use regatta::session::{ChosenLog, LogStorage, Prompts, context_files};
 
 /// Shows a session on the terminal, and those that the user goes on with, until the user leaves.
 ///

@@ -13,8 +13,8 @@ use protocol::{
 
 use super::print_output::PrintOutput;
 use crate::render;
-use crate::session::Prompts;
 use crate::signals::{Signals, exit_now};
+use regatta::session::Prompts;
 
 /// What a session came to.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use protocol::{Event, EventKind, SessionEvent};
 
 use super::super::note::note;
 use super::write_lines;
-use crate::app_context::AppContext;
 use crate::args::{Globals, OutputMode};
 use crate::render::{self, PrintStatus, SessionJson, View};
+use regatta::app_context::AppContext;
 
 /// The output of a session that answers and ends.
 pub(super) struct PrintOutput<'a> {

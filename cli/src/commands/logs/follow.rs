@@ -15,8 +15,8 @@ use super::super::kept_work::label;
 use super::super::target::{Target, TargetKind};
 use super::{DamagedLine, if_exists, log_path, outcome, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
-use crate::error::Error;
 use crate::render::{Meaning, printable_json, transcript, visible_line};
+use regatta::error::Error;
 
 /// How often the logs are looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -244,7 +244,7 @@ pub(super) fn print_json_lines(row: &TaskRow, added: &Added, out: Out<'_>) -> Re
     let end = added.ended.then(|| JsonLine { state: Some(row.state), ..none() });
     for line in damage.chain(entries).chain(lines).chain(end) {
         let json = serde_json::to_string(&line).map_err(|error| {
-            Error::new(crate::error::ErrorKind::Bug, "cannot write a line as JSON")
+            Error::new(regatta::error::ErrorKind::Bug, "cannot write a line as JSON")
                 .caused_by(&error)
         })?;
         write_text(out, &printable_json(json))?;

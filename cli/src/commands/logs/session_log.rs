@@ -16,9 +16,9 @@ use super::super::target::Target;
 use super::follow::settled;
 use super::{DamagedLine, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
-use crate::error::{Error, ErrorKind};
 use crate::render::{Meaning, View, one_line, printable_json, transcript, usage_details};
-use crate::session::TaskSession;
+use regatta::error::{Error, ErrorKind};
+use regatta::session::TaskSession;
 
 /// How often a log is looked at that is followed.
 const INTERVAL: Duration = Duration::from_millis(100);

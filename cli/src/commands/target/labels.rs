@@ -4,8 +4,8 @@ use store::{FindError, RunRow};
 
 use super::super::context::CommandContext;
 use super::Located;
-use crate::error::Error;
 use crate::render::one_line;
+use regatta::error::Error;
 
 /// Returns the run that has `given` as its label, if `found` says that nothing else is called so.
 ///

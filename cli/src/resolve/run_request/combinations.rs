@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 
 use super::TaskSource;
 use crate::args::RunArgs;
-use crate::error::Error;
-use crate::model::{ModelChoice, is_scenario};
+use regatta::error::Error;
+use regatta::model::{ModelChoice, is_scenario};
 
 /// Refuses to start a run inside a task. `inside` is the value of the variable REGATTA_TASK: the name
 /// of the task that started this program, if a task did.

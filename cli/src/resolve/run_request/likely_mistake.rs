@@ -1,7 +1,7 @@
 //! The note about a request that is valid and probably not what was meant.
 
 use super::{RunRequest, TaskSource};
-use crate::each::{NamedPrompt, WorkTemplate};
+use regatta::each::{NamedPrompt, WorkTemplate};
 
 impl RunRequest {
     /// Returns a note about a likely mistake: words without quotes are tasks of one word each, a prompt

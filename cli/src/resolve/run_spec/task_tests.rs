@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::tests::{agent, defaults, exec, names, resolved, script, with};
 use super::*;
 use crate::args::{IsolationChoice, LimitSetting};
-use crate::model::{ListedModel, ModelDirectory, Roles};
 use crate::resolve::retried;
+use regatta::model::{ListedModel, ModelDirectory, Roles};
 
 const PLAN: &str = "version = 1
 setup = ['all']

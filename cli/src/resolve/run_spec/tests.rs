@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use protocol::{OnFailure, RepoPath, Retry};
 
-use crate::model::Roles;
 use crate::resolve::{NeedsSettings, retried};
+use regatta::model::Roles;
 
 use super::*;
 use config::Setting;

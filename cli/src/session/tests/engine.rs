@@ -25,7 +25,7 @@ use tests::fakes::{FakeGateStore, FakeLedger, TestSession};
 use tests::model::{LoopbackModel, Wire};
 use tools::Builtins;
 
-use crate::app_context::{SystemClock, UniqueIds};
+use regatta::app_context::{SystemClock, UniqueIds};
 
 /// How models are asked, and when conversations are compacted.
 #[derive(Clone, Copy, Debug, Default)]

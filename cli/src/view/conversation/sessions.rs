@@ -10,11 +10,11 @@ use protocol::{EntryId, Failure, SessionEntry};
 use super::answers::Answered;
 use super::{KeptView, Leaving, Shown};
 use crate::render::one_line;
-use crate::session::LogStorage;
 use crate::view::earlier::Earlier;
 use crate::view::entry::NoteKind;
 use crate::view::sessions::{ListedSession, NotOpened, OpenedSession, Present, SwitchTo, TreeRow};
 use crate::view::state::{SessionRequest, Summary};
+use regatta::session::LogStorage;
 
 /// The longest name of a session, in letters.
 const LONGEST_NAME: usize = 200;

@@ -72,7 +72,7 @@ fn no_name_is_ever_parsed_as_shell_whatever_quotes_stand_around_it() {
         repository.write(format!("odd/{name}"), format!("{name}\n"));
     }
     repository.commit("odd names");
-    // The tests of `cli/src/each/shell_quoting` ask the shell for each kind of quotes.
+    // The tests of `engine/app/src/each/shell_quoting` ask the shell for each kind of quotes.
     let scripts = [
         "cat {{item}} >> seen.txt; echo bare >> {{item}}",
         "cat \"{{item}}\" >> seen.txt; echo double >> \"{{item}}\"",

@@ -1,5 +1,5 @@
 //! Plans: read from a pipe, checked, printed, refused. Every fault of a plan has its row in
-//! `cli/src/plan/read/tests.rs`.
+//! `engine/app/src/plan/read/tests.rs`.
 
 use tests::sandbox::Plan;
 

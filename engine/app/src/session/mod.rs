@@ -1,0 +1,20 @@
+//! Sessions: their folder, their log, their system prompt, their prompts, and what they are opened with.
+
+mod home;
+mod log_choice;
+mod prompt_files;
+mod prompt_image;
+mod prompts;
+mod spec;
+mod system_prompt;
+mod task_sessions;
+
+pub use home::{HomeWork, WorkingFolder, working_folder};
+pub use log_choice::{ChosenLog, LogStorage, Sessions};
+pub use prompt_files::{
+    FileContent, IncludedFile, IncludedImage, ReadFile, find, foreign_note, include, read,
+};
+pub use prompt_image::ImageSizes;
+pub use prompts::{PromptInputs, Prompts, assemble};
+pub use system_prompt::{PromptParts, context_files, session_prompt, user_instructions};
+pub use task_sessions::TaskSession;

@@ -1,0 +1,58 @@
+//! What a session is opened with.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actors::{Answerer, SessionSpec, ToolSetup};
+use engine::agent::{Limits, QueueModes, RequestHooks};
+use engine::ports::{Requester, SessionPurpose, ToolEnv};
+use engine::prompt::SystemPrompt;
+use protocol::ModelRoute;
+use store::artifacts_of;
+
+use super::log_choice::LogStorage;
+use crate::app_context::AppContext;
+
+impl AppContext {
+    /// Returns what [`actors::Engine::open_session`] opens a session with that works in `folder`, in
+    /// place, with every tool that needs no task. Its log is the file `log`; what is too long for the
+    /// log is in a folder beside it.
+    #[must_use]
+    pub fn session_in(
+        &self,
+        folder: PathBuf,
+        model: ModelRoute,
+        system: SystemPrompt,
+        log: PathBuf,
+    ) -> (SessionSpec, ToolSetup) {
+        let artifacts = artifacts_of(&log);
+        let is_scripted = model.is_scripted();
+        let spec = SessionSpec {
+            log,
+            logs: Some(self.session_logs(LogStorage::File)),
+            id: None,
+            system: Arc::new(system),
+            folder: folder.clone(),
+            model,
+            fallbacks: Vec::new(),
+            requester: Requester::Person,
+            limits: Limits { turns: NonZeroU32::MAX, tokens: None, cost: None },
+            assignment: None,
+            modes: QueueModes::default(),
+            request_hooks: RequestHooks::default(),
+        };
+        let env = ToolEnv {
+            subfolder: PathBuf::new(),
+            repo: folder.clone(),
+            environment: Default::default(),
+            keep: self.settings.task_limits().output,
+            schema: None,
+            purpose: SessionPurpose::Conversation,
+            is_scripted,
+        };
+        let view = Arc::new(isolation::DirectoryView::new(folder));
+        let approvals = self.settings.approvals(None).into();
+        (spec, ToolSetup { view, env, artifacts, only: None, approvals, answerer: Answerer::None })
+    }
+}
