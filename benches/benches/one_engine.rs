@@ -226,6 +226,7 @@ impl Bench<'_> {
             needs: WorkspaceNeeds::default(),
             verify: VerifySpec::default(),
             commits: protocol::CommitSubjects::default(),
+            group: None,
             retry: None,
         };
         let notify = Arc::new(|_notice| {});

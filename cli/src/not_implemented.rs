@@ -48,7 +48,7 @@ const MISSING: &[Missing] = &[
     command("config", "editing the settings", SETTINGS),
     command("trust", "trusting a project", "leave it out: the settings of a project are not read"),
     command("doctor", "checking the machine", "regatta run --dry-run --exec true\nregatta models"),
-    command("batch", "running tasks over many repositories", "regatta run --repo DIR TASK (for each repository)"),
+    command("batch", "running tasks over many repositories", "regatta run --repo A --repo B TASK"),
     command("serve", "serving other programs", "regatta run --json\nregatta -p --mode json"),
     command("acp", "speaking ACP", "regatta -p --mode json PROMPT"),
     command("mcp", "speaking MCP", "regatta -p 'run PROGRAM' (a program of the server)"),

@@ -8,8 +8,10 @@ use clap::{ArgAction, Args, ValueEnum};
 #[derive(Args, Clone, Debug, Default)]
 pub struct Globals {
     /// The repository [default: that of the current folder]
-    #[arg(long, value_name = "DIR", global = true)]
-    pub repo: Option<PathBuf>,
+    ///
+    /// `regatta run` takes several: --repo A --repo B.
+    #[arg(long = "repo", value_name = "DIR", global = true)]
+    pub repos: Vec<PathBuf>,
 
     /// When to use colours; NO_COLOR is respected
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
@@ -41,6 +43,12 @@ pub struct Globals {
 }
 
 impl Globals {
+    /// Returns the repository, if one is named.
+    #[must_use]
+    pub fn repo(&self) -> Option<&PathBuf> {
+        self.repos.first()
+    }
+
     /// Returns the format of results.
     #[must_use]
     pub fn form(&self) -> Form {

@@ -20,7 +20,7 @@ const SESSION: &[Group] = &[
 
 const RUN: &[Group] = &[
     ("Tasks", "exec model each plan | name schema chunk null agent approval_mode"),
-    ("Run", "jobs setup carry dry_run | limits label fail_fast"),
+    ("Run", "jobs setup carry dry_run | limits label fail_fast repo_list"),
     ("Workspaces", "| no_carry isolation pass_env"),
     ("Landing", "merge commands | onto resolve land union timeout anyway allow_loss"),
     ("Provider", "| api_key base_url"),
@@ -37,7 +37,7 @@ const APPLY: &[Group] = &[
 ];
 
 /// The options of every command.
-const GLOBAL: &[Group] = &[(GLOBAL_HEADING, "repo json quiet verbose | color progress")];
+const GLOBAL: &[Group] = &[(GLOBAL_HEADING, "repos json quiet verbose | color progress")];
 const GLOBAL_HEADING: &str = "Options of every command";
 
 /// The place of the options of every command, after all others.

@@ -11,7 +11,7 @@ use config::nearest;
 
 use self::launch_line::{LAUNCH, with_launch};
 use super::option_groups::grouped;
-use super::{Arguments, LimitSetting};
+use super::{Arguments, Command, LimitSetting};
 use crate::not_implemented;
 use crate::render::{Terminal, shell_word};
 use crate::session::may_be_piped;
@@ -77,6 +77,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     not_implemented::refuse(&matches)?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
+    refuse_several_repositories(&arguments)?;
     mistyped::refuse(&arguments, &line)?;
     Ok(Parsed::Command(Box::new(arguments)))
 }
@@ -108,6 +109,16 @@ fn refuse_help(line: &[OsString]) -> Result<(), Error> {
     let matches = grammar().try_get_matches_from(rest).ok();
     let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches).ok());
     arguments.map_or(Ok(()), |arguments| mistyped::refuse_help(&arguments, line))
+}
+
+/// Refuses a second `--repo` where a command works in one repository.
+fn refuse_several_repositories(arguments: &Arguments) -> Result<(), Error> {
+    match (&arguments.command, arguments.globals.repos.as_slice()) {
+        (Command::Run(_), _) | (_, [] | [_]) => Ok(()),
+        (_, [first, ..]) => Err(Error::usage("`--repo` cannot be used more than once here")
+            .because("only `regatta run` works in several repositories")
+            .hint(format!("--repo {}", shell_word(&first.to_string_lossy())))),
+    }
 }
 
 /// Returns the long help of a command, or of the program if `path` is empty. Returns `None` if

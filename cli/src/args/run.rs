@@ -86,6 +86,12 @@ pub struct RunArgs {
     #[arg(long, requires = "each", action = ArgAction::SetTrue)]
     pub(crate) null: bool,
 
+    /// Read further repositories from a file, one folder a line
+    ///
+    /// Lines that begin with # are skipped. Paths are relative to the current folder.
+    #[arg(long = "repos", value_name = "FILE")]
+    pub repo_list: Option<PathBuf>,
+
     /// Read the tasks from a plan, - for standard input
     ///
     /// `regatta schema plan` prints its schema.

@@ -2,6 +2,51 @@
 
 use clap::{ArgAction, Args};
 
+use super::{Command, RunsCommand};
+
+impl Command {
+    /// Returns what the command is about, if it is about a run or its tasks.
+    #[must_use]
+    pub fn target(&self) -> Option<&str> {
+        match self {
+            Self::Results(args) => args.target.target.as_deref(),
+            Self::Diff(args) => args.target.target.as_deref(),
+            Self::Conflicts(args) => args.target.target.as_deref(),
+            Self::Apply(args) => args.target.target.as_deref(),
+            Self::Undo(args) => args.target.as_deref(),
+            Self::Discard(args) => Some(&args.target),
+            Self::Runs(args) => match args.command.as_ref()? {
+                RunsCommand::List { .. } => None,
+                RunsCommand::Show { target, .. } => target.target.as_deref(),
+                RunsCommand::Retry(args) => args.target.as_deref(),
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the same command about another run.
+    #[must_use]
+    pub fn with_target(&self, run: &str) -> Self {
+        let mut command = self.clone();
+        let some = Some(run.to_owned());
+        match &mut command {
+            Self::Results(args) => args.target.target = some,
+            Self::Diff(args) => args.target.target = some,
+            Self::Conflicts(args) => args.target.target = some,
+            Self::Apply(args) => args.target.target = some,
+            Self::Undo(args) => args.target = some,
+            Self::Discard(args) => run.clone_into(&mut args.target),
+            Self::Runs(args) => match &mut args.command {
+                Some(RunsCommand::Show { target, .. }) => target.target = some,
+                Some(RunsCommand::Retry(args)) => args.target = some,
+                Some(RunsCommand::List { .. }) | None => {}
+            },
+            _ => {}
+        }
+        command
+    }
+}
+
 /// A run, or some of its tasks.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetsArgs {

@@ -1,7 +1,6 @@
 //! Dispatches a parsed command: opens the resources that it needs, and calls its function.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,29 +9,29 @@ use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
 use engine::ports::Repository;
 use exec::EnvironmentRules;
-use protocol::{CommitStyle, ExitCode, RunSpec, Work};
+use protocol::{ExitCode, RunSpec, Work};
 use schema::JsonSchemas;
 
 use super::context::{CommandContext, ResolverRuns};
-use super::model_notes::{chosen_model, left_out, other_levels};
+use super::model_notes::other_levels;
 use super::note::note;
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
-use super::run_models::{add_known_models, choose_default, known_models};
+use super::run_models::{add_known_models, known_models};
 use super::{
-    apply, conflicts, demo, diff, discard, dry_run, gates, gc, help, launch, login, logs, manual,
-    models, resolve_run, results, retry, run, runs, schema as schemas, show, undo,
+    apply, conflicts, demo, diff, discard, dry_run, gates, gc, group_target, help, launch, login, logs, manual,
+    models, resolve_run, resolved_run, results, retry, run, run_group, runs, schema as schemas, show, undo,
 };
-use crate::args::{Command, Execution, GivenKey, Globals, Parsed, Resolver, RetryArgs, RunArgs};
+use crate::args::{Arguments, Command, Execution, Globals, Parsed, Resolver, RetryArgs, RunArgs};
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{
-    Defaults, ResolveInputs, ResolvedRun, RunRequest, refuse_inside_task, resolve,
+    Defaults, ResolvedRun, RunRequest, refuse_inside_task,
 };
 use crate::run_log::Log;
 use crate::{process, runtime};
 use regatta::app_context::AppContext;
 use regatta::error::Error;
-use regatta::model::{LocalSources, anchor_scenario, routes};
+use regatta::model::{LocalSources, routes};
 use regatta::recovery::open_repository;
 
 /// Runs a parsed command.
@@ -47,6 +46,14 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }
         Parsed::Command(arguments) => *arguments,
     };
+    match group_target::for_each_run(&arguments, dispatch_one)? {
+        Some(code) => Ok(code),
+        None => dispatch_one(&arguments),
+    }
+}
+
+/// Runs one command.
+fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
     let globals = &arguments.globals;
     let mut out = io::stdout();
     match &arguments.command {
@@ -104,7 +111,7 @@ pub fn dispatch(parsed: Parsed) -> Result<ExitCode, Error> {
         }),
         Command::Gc(args) => in_runtime(async move |_| {
             let app = build_app(globals)?;
-            let only = match &globals.repo {
+            let only = match globals.repo() {
                 Some(at) => Some(app.isolation.locate(at).await?),
                 None => None,
             };
@@ -122,51 +129,18 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
     end
 }
 
-/// Starts a run, or prints its tasks for `--dry-run`.
+/// Starts a run, or one in each of several repositories, or prints the tasks for `--dry-run`.
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
+    if let Some(repositories) = run_group::repositories(globals, args)? {
+        let app = build_app(globals)?;
+        return run_group::start(globals, &app, (&request, args), repositories, log).await;
+    }
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
-    request.note().iter().for_each(|line| note(globals, &format!("warning: {line}")));
-    let facts = repository.facts();
-    unread_settings(&facts.root).iter().for_each(|line| note(globals, line));
-    let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
-    let ground = ResolveInputs {
-        root: &facts.root,
-        subfolder: &facts.subfolder,
-        tracked: &tracked,
-        standard: &mut io::stdin(),
-        schemas: &JsonSchemas,
-        cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-    };
-    let mut defaults = Defaults::from(&app.settings);
-    let asks = request.may_ask_a_model();
-    // A model may also write the subjects of commits.
-    if asks || matches!(defaults.commits, CommitStyle::Ai) {
-        // A plan, which is not read yet, may name any model.
-        let sources = match args.plan {
-            Some(_) => LocalSources::All,
-            None => defaults.roles.local_sources(args.model.as_ref()),
-        };
-        add_known_models(globals, &app, &mut defaults.roles, sources).await;
-    }
-    let chosen = match asks && args.model.is_none() && defaults.roles.default.is_none() {
-        true => choose_default(&app, &mut defaults.roles).await,
-        false => None,
-    };
-    let ResolvedRun { spec, meant } = resolve(&request, args, &defaults, ground)?;
-    let notes = [
-        chosen_model(&spec, chosen),
-        meant,
-        left_out(&spec, &defaults.roles),
-        other_levels(&spec, &defaults.roles.directory),
-    ];
-    notes.iter().flatten().for_each(|line| note(globals, &format!("note: {line}")));
-    if let Some(GivenKey(key)) = &args.api_key {
-        for (route, _task) in routes(&spec) {
-            app.user_models.give(&route.provider, key.clone());
-        }
-    }
-    let opened = OpenedForWork { app, repository };
+    let standard = &mut io::stdin();
+    let say = |line: &str| note(globals, line);
+    let spec = resolved_run::resolved(&say, &app, (&request, args), &*repository, standard);
+    let (spec, opened) = (spec.await?, OpenedForWork { app, repository });
     let resolver = args.resolver();
     if let Some(resolver) = &resolver {
         resolve_run::check(resolver, &spec)?;
@@ -183,7 +157,8 @@ async fn start_retry(globals: &Globals, args: &RetryArgs, log: &Log) -> Result<E
     let overrides = args.overrides();
     if overrides.model.is_some() {
         let sources = defaults.roles.local_sources(overrides.model.as_ref());
-        add_known_models(globals, &opened.app, &mut defaults.roles, sources).await;
+        let say = |line: &str| note(globals, line);
+        add_known_models(&say, &opened.app, &mut defaults.roles, sources).await;
     }
     let ResolvedRun { spec, meant } = retry::spec(&context, args, &defaults, &JsonSchemas)?;
     let levels = other_levels(&spec, &defaults.roles.directory);
@@ -200,23 +175,11 @@ async fn execute(
     log: &Log,
 ) -> Result<ExitCode, Error> {
     let OpenedForWork { app, repository } = opened;
-    spec.pass_env.retain(|name| {
-        let is_set = std::env::var_os(name).is_some();
-        if !is_set {
-            note(globals, &format!("warning: `{name}` is to be passed on, but is not set"));
-        }
-        is_set
-    });
+    resolved_run::keep_set_variables(&|line| note(globals, line), &mut spec);
     match execution {
         Execution::DryRun => dry_run::print(globals, &app, &repository.facts().root, &spec)?,
         Execution::Real => {
-            // The ledger has the tasks, and a retry may be started in another folder.
-            for task in &mut spec.tasks {
-                if let Work::Agent(agent) = &mut task.work {
-                    anchor_scenario(&mut agent.model);
-                    agent.fallback.iter_mut().for_each(anchor_scenario);
-                }
-            }
+            resolved_run::anchor_scenarios(&mut spec);
             if !routes(&spec).is_empty()
                 && let Some(warning) = app.unshared_gates()
             {
@@ -290,19 +253,6 @@ impl ResolverRuns for EngineRuns {
         let repository = Arc::clone(&self.repository);
         run::execute(&self.app, &self.log, spec, repository, shown, &mut nobody).await
     }
-}
-
-/// Returns a note about settings in the repository. They are not read: a repository that nobody has
-/// declared to be trusted must not make commands run (`isolation.setup`).
-fn unread_settings(root: &Path) -> Option<String> {
-    let file = Path::new(".regatta/config.yml");
-    root.join(file).symlink_metadata().is_ok().then(|| {
-        let user = "your own settings and the options hold";
-        format!(
-            "note: {} of the repository is not read, because it is not trusted ({user})",
-            file.display()
-        )
-    })
 }
 
 /// Returns the provider keys that are set and not passed on to the commands of a run.
@@ -389,10 +339,10 @@ fn build_app(globals: &Globals) -> Result<AppContext, Error> {
 
 /// Returns the folder in which the search for the repository starts.
 fn folder(globals: &Globals) -> PathBuf {
-    globals.repo.clone().unwrap_or_else(|| PathBuf::from("."))
+    globals.repo().cloned().unwrap_or_else(|| PathBuf::from("."))
 }
 
 /// Returns how suggested commands are formatted.
 fn hints(globals: &Globals) -> CommandHints {
-    CommandHints { home: None, repo: globals.repo.clone() }
+    CommandHints { home: None, repo: globals.repo().cloned() }
 }

@@ -355,6 +355,7 @@ fn run_of(repo: &Path, tasks: Vec<TaskSpec>) -> RunSpec {
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
         commits: protocol::CommitSubjects::default(),
+        group: None,
         retry: None,
     }
 }

@@ -142,7 +142,7 @@ async fn asked(
     args: &LaunchArgs,
     globals: &Globals,
 ) -> Result<Option<Asked>, Error> {
-    let here = globals.repo.clone().unwrap_or_else(|| ".".into());
+    let here = globals.repo().cloned().unwrap_or_else(|| ".".into());
     let (home, temporary) = (app.places.home(), std::env::temp_dir());
     let folder = working_folder(&here, home, &temporary, args.home_work())?;
     let sessions = sessions_in(app, args, &folder.path);

@@ -127,6 +127,7 @@ impl ResolverAgent {
             on_failure: OnFailure::Continue,
             needs,
             verify: VerifySpec::default(),
+            group: None,
             retry: None,
             ..earlier.clone()
         })

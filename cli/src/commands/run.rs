@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actors::{Canceller, Engine, Submission, SubmitError, Submitted};
+use actors::{Engine, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNotice, Repository};
 use protocol::{
-    Event, EventKind, ExitCode, Failure, FailureClass, RunId, RunName, RunSpec, WorkspaceKind,
+    Event, EventKind, ExitCode, Failure, FailureClass, RunName, RunSpec, WorkspaceKind,
 };
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -78,8 +78,9 @@ pub async fn execute(
     });
     let submitted = engine.submit(Submission { spec, repository, notify });
     // From here on, a separate tokio task handles signals.
-    let canceller_on_signal =
-        CancelRunOnSignal::begin(signals, engine.canceller(), run, display.notes());
+    let canceller = engine.canceller();
+    let cancel = move |how, why| canceller.cancel(run, how, why);
+    let canceller_on_signal = CancelOnSignal::begin(signals, cancel, display.notes());
     let mut submitted = match submitted.await {
         Ok(submitted) => submitted,
         Err(refused) => {
@@ -132,7 +133,7 @@ pub async fn execute(
 
 /// Returns the folder of the workspaces of a repository, if the run has workspaces. The caller
 /// makes this folder private, because its parent folder may not be.
-fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
+pub(super) fn workspaces_of(app: &AppContext, spec: &RunSpec) -> Option<PathBuf> {
     match spec.isolation.capabilities().workspace {
         WorkspaceKind::Shared => return None,
         WorkspaceKind::Private => {}
@@ -153,17 +154,21 @@ const WAIT_NOTE: &str = "waits: another engine is landing in this repository";
 const CANCEL_AT_ONCE_NOTE: &str =
     "stopping at once; Ctrl-C again leaves the rest to the next start";
 
-/// Cancels a run when the process gets a signal. Dropping this value ends the handling of signals.
-struct CancelRunOnSignal {
+/// Cancels runs when the process gets a signal. Dropping this value ends the handling of signals.
+pub(super) struct CancelOnSignal {
     is_over: Arc<AtomicBool>,
     _listening: JoinSet<()>,
 }
 
-impl CancelRunOnSignal {
-    /// Begins to listen. The first signal cancels the run gently, and the second without a grace
+impl CancelOnSignal {
+    /// Begins to listen. The first signal cancels gently, and the second without a grace
     /// period. The third exits the process and leaves captures to the next start. After the run has
     /// ended, the process only waits for a slow reader of the output, and any signal exits it.
-    fn begin(mut signals: Signals, canceller: Canceller, run: RunId, notes: Notes) -> Self {
+    pub(super) fn begin(
+        mut signals: Signals,
+        cancel: impl Fn(CancelLevel, Interruption) + Send + 'static,
+        notes: Notes,
+    ) -> Self {
         let is_over = Arc::<AtomicBool>::default();
         let over = Arc::clone(&is_over);
         let mut listening = JoinSet::new();
@@ -175,7 +180,7 @@ impl CancelRunOnSignal {
                 if over.load(Ordering::Acquire) {
                     exit_now(why);
                 }
-                canceller.cancel(run, how, why);
+                cancel(how, why);
                 notes.say(note);
             }
             exit_now(signals.next().await);
@@ -184,14 +189,14 @@ impl CancelRunOnSignal {
     }
 
     /// Records that the run has ended, so that the next signal exits the process.
-    fn run_has_ended(&self) {
+    pub(super) fn run_has_ended(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 }
 
 /// Returns the error of output that could not be written, with the exit code of the run, which the
 /// ledger has too. About a closed pipe nothing is printed.
-fn output_error(error: &io::Error, exit_code: ExitCode) -> Error {
+pub(super) fn output_error(error: &io::Error, exit_code: ExitCode) -> Error {
     Error::output(error).exit(exit_code)
 }
 
@@ -286,7 +291,7 @@ fn engine_failed(
 }
 
 /// Returns the error of a run that did not begin.
-fn submit_error(error: SubmitError) -> Error {
+pub(super) fn submit_error(error: SubmitError) -> Error {
     match error {
         SubmitError::Isolation(error) => error.into(),
         SubmitError::Ledger(error) => Error::of_home(error),

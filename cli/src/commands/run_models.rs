@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use protocol::ModelRoute;
 
-use super::note::note;
-use crate::args::Globals;
 use regatta::app_context::AppContext;
 use regatta::model::{FoundModel, LocalSources, ModelChoice, ModelDirectory, Roles, find_model};
 
@@ -16,13 +14,13 @@ pub(super) async fn known_models(app: &AppContext, sources: LocalSources) -> Arc
 
 /// Adds the models that can be named to the roles, and says what is wrong with the user's files.
 pub(super) async fn add_known_models(
-    globals: &Globals,
+    say: &dyn Fn(&str),
     app: &AppContext,
     roles: &mut Roles,
     sources: LocalSources,
 ) {
     roles.directory = known_models(app, sources).await;
-    app.user_models.notes().iter().for_each(|it| note(globals, &format!("warning: {it}")));
+    app.user_models.notes().iter().for_each(|it| say(&format!("warning: {it}")));
 }
 
 /// Chooses a model for a command that names none. Returns it, and why it was chosen.

@@ -79,7 +79,11 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
         return say(out, "there is no run yet in this repository");
     }
     let name = runs.iter().map(|run| run.name.as_str().len()).max().unwrap_or(0).max(4);
-    let label = |run: &RunRow| one_line(run.label.as_deref().unwrap_or("-"));
+    let group = |run: &RunRow| run.spec.group.as_ref().map(|group| format!("group {group}"));
+    let label = |run: &RunRow| {
+        let label = run.label.clone().or_else(|| group(run));
+        one_line(label.as_deref().unwrap_or("-"))
+    };
     let most = match out.room() {
         OutputWidth::Columns(columns) => columns.saturating_sub(LEFT).clamp(NARROWEST, WIDEST),
         OutputWidth::Pipe => WIDEST,

@@ -156,6 +156,7 @@ impl Sample {
             needs: WorkspaceNeeds::default(),
             verify: VerifySpec::default(),
             commits: protocol::CommitSubjects::default(),
+            group: None,
             retry: None,
         }
     }

@@ -121,7 +121,7 @@ pub fn run_conditions(
 }
 
 /// Returns the lines between the headline and the totals: the running tasks, or the landing.
-fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
+pub(super) fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
     let running = run.running().len();
     if running == 0 {
         let spinner = SPINNER[input.turn % SPINNER.len()];
@@ -276,7 +276,7 @@ fn total_line(
 }
 
 /// Returns a progress bar of `room` columns.
-fn bar(done: usize, all: usize, room: usize) -> String {
+pub(super) fn bar(done: usize, all: usize, room: usize) -> String {
     let done = done.min(all);
     let thick = (room * done).checked_div(all).unwrap_or(room);
     let edge = usize::from(thick > 0 && thick < room);

@@ -88,11 +88,22 @@ impl LiveView {
         Self { bar, out, measure, palette, turn: 0, remarks: 0, drawn: None, pending, printed }
     }
 
-    /// Draws a frame, unless the last one is too recent or the terminal is being resized.
+    /// Draws a frame of a run that has begun.
     pub(super) fn draw(&mut self, run: &RunView, now: Timestamp) {
+        if run.head().is_some() {
+            self.draw_frame(now, |input, palette| frame(run, input, palette));
+        }
+    }
+
+    /// Draws the frame that `frame` returns, unless the last one is too recent or the terminal is being
+    /// resized.
+    pub(super) fn draw_frame(
+        &mut self,
+        now: Timestamp,
+        frame: impl FnOnce(FrameInput, Palette) -> Vec<String>,
+    ) {
         let age = |drawn: DrawnFrame| now.as_millisecond() - drawn.at.as_millisecond();
-        if self.drawn.is_some_and(|drawn| (0..FRAME).contains(&age(drawn))) || run.head().is_none()
-        {
+        if self.drawn.is_some_and(|drawn| (0..FRAME).contains(&age(drawn))) {
             return;
         }
         let size = (self.measure)();
@@ -101,7 +112,7 @@ impl LiveView {
             return;
         }
         let input = FrameInput { now, turn: self.turn, size };
-        let lines = frame(run, input, self.palette);
+        let lines = frame(input, self.palette);
         self.turn += 1;
         self.show(&lines, size);
         self.drawn = Some(DrawnFrame { at: now, size, resized: Resized::No });

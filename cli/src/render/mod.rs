@@ -8,6 +8,8 @@ mod conflict_text;
 mod empty_answer;
 mod event_line;
 mod folded_lines;
+mod group_frame;
+mod group_renderer;
 mod landed_text;
 mod line_wrap;
 mod live_frame;
@@ -43,6 +45,7 @@ pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_line
 #[cfg(test)]
 pub use line_wrap::too_long;
 pub use line_wrap::wrapped;
+pub use group_renderer::{GroupMember, group_renderer};
 pub use live_frame::run_conditions;
 pub use missing_command::{CommandFinder, failure_reason};
 pub use next_commands::{CommandHints, FailedWork};

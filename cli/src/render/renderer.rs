@@ -100,7 +100,7 @@ enum ProgressDisplay {
     Silent,
 }
 
-struct RunRenderer {
+pub(super) struct RunRenderer {
     view: View,
     streams: OutputStreams,
     hints: Option<CommandHints>,
@@ -201,6 +201,34 @@ impl RunRenderer {
         let _deaf = writeln!(self.streams.err, "{}", wrapped(text, self.view.stderr_room()));
     }
 
+    /// Returns a renderer that displays no progress and suggests no commands.
+    pub(super) fn silent(view: View) -> Self {
+        let streams = OutputStreams { out: Box::new(io::sink()), err: Box::new(io::sink()) };
+        let progress = ProgressDisplay::Silent;
+        Self { view, streams, hints: None, progress, run: RunView::default() }
+    }
+
+    /// Returns the state of the run.
+    pub(super) fn run(&self) -> &RunView {
+        &self.run
+    }
+
+    /// Applies an event, without displaying it.
+    pub(super) fn apply(&mut self, event: &Event) {
+        self.run.apply(event);
+    }
+
+    /// Writes the result of the run to `out`.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub(super) fn report_to(&mut self, out: &mut Box<dyn Write + Send>) -> io::Result<()> {
+        std::mem::swap(&mut self.streams.out, out);
+        let written = self.report();
+        std::mem::swap(&mut self.streams.out, out);
+        written
+    }
+
     fn report(&mut self) -> io::Result<()> {
         let Some(head) = self.run.head() else { return Ok(()) };
         if let Some(answer) = only_answer(&self.run) {
@@ -281,7 +309,7 @@ impl RunRenderer {
 }
 
 /// Writes an event as one line of JSON.
-fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
+pub(super) fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     let mut line = event_line(event)?;
     line.push('\n');
     out.write_all(line.as_bytes())

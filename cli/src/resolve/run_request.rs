@@ -52,6 +52,16 @@ impl RunRequest {
         Ok(request)
     }
 
+    /// Returns whether standard input has the plan or the items.
+    #[must_use]
+    pub fn reads_standard_input(&self) -> bool {
+        matches!(
+            self.0,
+            TaskSource::Plan(PlanSource::Standard)
+                | TaskSource::Each { source: ItemSource::Standard, .. }
+        )
+    }
+
     /// Returns whether a model may do the work of a task. Only a plan that is read can say for sure.
     #[must_use]
     pub fn may_ask_a_model(&self) -> bool {

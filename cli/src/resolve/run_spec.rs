@@ -112,6 +112,7 @@ pub fn resolve(
         needs,
         verify,
         commits: commit_subjects(defaults.commits, merge, &models.selection),
+        group: None,
         retry: None,
     };
     check(&spec, args, schemas)?;

@@ -42,6 +42,33 @@ fn is_exhausted(totals: &Totals) -> bool {
     has(FailureClass::Quota) || (totals.done == 0 && has(FailureClass::Budget))
 }
 
+/// Returns the exit code of a group of runs, one per repository, from the code of each. `None` stands for a
+/// repository in which no run could start, and counts as a failed task. If several codes apply, the first of
+/// these is used: the interruption, a bug, an exhausted budget or quota, no success, partial success, kept
+/// work, success.
+#[must_use]
+pub fn group_exit_code(codes: &[Option<ExitCode>]) -> ExitCode {
+    let has = |code| codes.contains(&Some(code));
+    let first = [ExitCode::Interrupted, ExitCode::Terminated, ExitCode::Bug, ExitCode::Exhausted];
+    if let Some(code) = first.into_iter().find(|code| has(*code)) {
+        return code;
+    }
+    let failed = |code: &Option<ExitCode>| {
+        matches!(code, None | Some(ExitCode::NotStarted | ExitCode::NoSuccess))
+    };
+    if codes.iter().all(|code| matches!(code, None | Some(ExitCode::NotStarted))) {
+        ExitCode::NotStarted
+    } else if codes.iter().all(failed) {
+        ExitCode::NoSuccess
+    } else if codes.iter().any(failed) || has(ExitCode::Partial) {
+        ExitCode::Partial
+    } else if has(ExitCode::Kept) {
+        ExitCode::Kept
+    } else {
+        ExitCode::Success
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +97,28 @@ mod tests {
         assert_eq!(exit_code(&all, Some(Interruption::Bug)), ExitCode::Bug);
         let full = |totals| exit_code(&totals, Some(Interruption::Resources));
         assert_eq!((full(all), full(totals(0, 3, 0))), (ExitCode::Partial, ExitCode::NoSuccess));
+    }
+
+    #[test]
+    fn the_code_of_a_group_is_the_gravest_of_its_repositories() {
+        use ExitCode::{
+            Bug, Exhausted, Interrupted, Kept, NoSuccess, NotStarted, Partial, Success, Terminated,
+        };
+        for (codes, expected) in [
+            (&[Some(Success), Some(Success)][..], Success),
+            (&[Some(Success), Some(Kept)], Kept),
+            (&[Some(Kept), Some(Partial)], Partial),
+            (&[Some(Success), Some(NoSuccess)], Partial),
+            (&[Some(NoSuccess), Some(NoSuccess)], NoSuccess),
+            (&[Some(Success), None], Partial),
+            (&[Some(NoSuccess), None], NoSuccess),
+            (&[None, None], NotStarted),
+            (&[Some(Success), Some(Exhausted)], Exhausted),
+            (&[Some(Exhausted), Some(Bug)], Bug),
+            (&[Some(Bug), Some(Terminated)], Terminated),
+            (&[Some(Interrupted), None], Interrupted),
+        ] {
+            assert_eq!(group_exit_code(codes), expected, "{codes:?}");
+        }
     }
 }

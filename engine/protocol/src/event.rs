@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, Conflict, ExitCode, FailureClass, IsolationMode, LandTime, MergeMode, OwnNeeds,
+    Captured, Conflict, ExitCode, FailureClass, GroupName, IsolationMode, LandTime, MergeMode, OwnNeeds,
     RepoPath, Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding, TaskName,
     TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
 };
@@ -55,6 +55,12 @@ pub enum EventKind {
         /// What the run is called in lists, if it has such a name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
+        /// The root of the repository's working tree.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        repo: String,
+        /// The group that the run belongs to, if it was started for several repositories.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<GroupName>,
         /// The number of tasks.
         tasks: usize,
         /// The maximum number of tasks that run at the same time.

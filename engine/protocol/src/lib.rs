@@ -57,7 +57,7 @@ pub use message::{
     StopReason, ToolCall, ToolResult, UserMessage,
 };
 pub use model_route::{ModelRoute, ModelRouteError, is_api_version};
-pub use name::{NameError, RunName, TaskName};
+pub use name::{GroupName, NameError, RunName, TaskName};
 pub use needs::{CarryDefault, OwnNeeds, TaskNeeds, WorkspaceNeeds};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};

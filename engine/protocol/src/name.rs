@@ -32,17 +32,7 @@ impl RunName {
     /// The ledger asks for a longer name if a shorter one is taken.
     #[must_use]
     pub fn of(run: RunId, length: usize) -> Self {
-        // The lower 64 bits of a UUID v7 are random, except for the two variant bits at the top. A
-        // name uses at most the lowest 60 bits.
-        let mut random = [0; 8];
-        random.copy_from_slice(&run.as_bytes()[8..]);
-        let mut bits = u64::from_be_bytes(random);
-        let mut name = String::from("r");
-        for _ in 0..length.clamp(Self::SHORTEST, 12) {
-            name.push(char::from(CROCKFORD[usize::try_from(bits & 31).unwrap_or_default()]));
-            bits >>= 5;
-        }
-        Self(name.into())
+        Self(name_of(run, 'r', length))
     }
 
     /// Returns the name as a string.
@@ -57,12 +47,67 @@ impl FromStr for RunName {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let lower = text.to_ascii_lowercase();
-        let valid = lower.strip_prefix('r').is_some_and(|digits| {
-            (Self::SHORTEST..=12).contains(&digits.len())
-                && digits.bytes().all(|digit| CROCKFORD.contains(&digit))
-        });
-        if valid { Ok(Self(lower.into())) } else { Err(NameError::Run(text.to_owned())) }
+        match is_name_with(&lower, 'r') {
+            true => Ok(Self(lower.into())),
+            false => Err(NameError::Run(text.to_owned())),
+        }
     }
+}
+
+/// The name of a group of runs, one per repository: `g` followed by 4 to 12 digits of Crockford's base 32.
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+pub struct GroupName(Arc<str>);
+
+impl GroupName {
+    /// Returns a new name with `length` digits after the `g`, clamped to 4 to 12.
+    #[must_use]
+    pub fn generate(length: usize) -> Self {
+        Self(name_of(RunId::generate(), 'g', length))
+    }
+
+    /// Returns the name as a string.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for GroupName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let lower = text.to_ascii_lowercase();
+        match is_name_with(&lower, 'g') {
+            true => Ok(Self(lower.into())),
+            false => Err(NameError::Group(text.to_owned())),
+        }
+    }
+}
+
+/// Returns `letter` and `length` digits that belong to `run`.
+fn name_of(run: RunId, letter: char, length: usize) -> Arc<str> {
+    // The lower 64 bits of a UUID v7 are random, except for the two variant bits at the top. A name uses
+    // at most the lowest 60 bits.
+    let mut random = [0; 8];
+    random.copy_from_slice(&run.as_bytes()[8..]);
+    let mut bits = u64::from_be_bytes(random);
+    let mut name = String::from(letter);
+    for _ in 0..length.clamp(RunName::SHORTEST, 12) {
+        name.push(char::from(CROCKFORD[usize::try_from(bits & 31).unwrap_or_default()]));
+        bits >>= 5;
+    }
+    name.into()
+}
+
+/// Returns whether `text` is `letter` and as many digits as a name has.
+fn is_name_with(text: &str, letter: char) -> bool {
+    text.strip_prefix(letter).is_some_and(|digits| {
+        (RunName::SHORTEST..=12).contains(&digits.len())
+            && digits.bytes().all(|digit| CROCKFORD.contains(&digit))
+    })
 }
 
 /// The name of a task: segments of `[A-Za-z0-9][A-Za-z0-9_-]{0,47}` joined by single dots, never
@@ -138,6 +183,9 @@ pub enum NameError {
     /// The text is not the name of a run.
     #[error("`{0}` is not the name of a run (they look like `r7k3f`)")]
     Run(String),
+    /// The text is not the name of a group.
+    #[error("`{0}` is not the name of a group (they look like `g7k3f`)")]
+    Group(String),
     /// The text is not the name of a task.
     #[error(
         "`{name}` cannot name a task (letters, digits, `_` and `-`, beginning with a letter or \
@@ -176,6 +224,7 @@ macro_rules! text_type {
 }
 
 text_type!(RunName);
+text_type!(GroupName);
 text_type!(TaskName);
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Approvals, CommitSubjects, Cost, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName,
+    Approvals, CommitSubjects, Cost, GroupName, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName,
     TaskNeeds, VerifySpec, WorkspaceNeeds,
 };
 
@@ -20,6 +20,9 @@ pub struct RunSpec {
     pub id: RunId,
     /// What the run is called in lists: `--label`, or the `name` of its plan.
     pub label: Option<String>,
+    /// The group that the run belongs to, if it was started for several repositories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupName>,
     /// The root of the repository's working tree.
     pub repo: PathBuf,
     /// The folder in which tasks work, relative to the root; empty for the root itself.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::ports::LedgerError;
-use protocol::{LandingId, RunId, RunName, TaskId, TaskName, TimedPhase, Timestamp};
+use protocol::{GroupName, LandingId, RunId, RunName, TaskId, TaskName, TimedPhase, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::columns::{
@@ -101,6 +101,20 @@ impl Reader {
             let mut select = ledger.prepare_cached("SELECT * FROM run WHERE name = ?1")?;
             let mut rows = select.query([name.as_str()])?;
             rows.next()?.map(|row| run_row(ledger, row)).transpose()
+        })
+    }
+
+    /// Returns the runs of a group, in the order in which they were started; none if there is no such group.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn runs_of_group(&self, group: &GroupName) -> Result<Vec<RunRow>, LedgerError> {
+        self.read(|ledger| {
+            let mut select = ledger.prepare_cached(
+                "SELECT * FROM run WHERE json_extract(spec, '$.group') = ?1 ORDER BY number",
+            )?;
+            let runs = select.query_and_then([group.as_str()], |row| run_row(ledger, row))?;
+            runs.collect()
         })
     }
 

@@ -76,11 +76,13 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         verify,
         union,
         commits,
+        group,
         retry_of: _, // `retry` names it, too
     } = spec;
     RunSpec {
         id,
         label,
+        group,
         repo,
         subfolder,
         tasks,

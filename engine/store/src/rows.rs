@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use protocol::{
-    Captured, CommitSubjects, ExitCode, IsolationMode, LandTime, Landed, MergeMode, OnFailure,
+    Captured, CommitSubjects, ExitCode, GroupName, IsolationMode, LandTime, Landed, MergeMode, OnFailure,
     ResolverFailure, RunId, RunName, RunSpec, RunState, Settled, StackBranch, TaskId, TaskName,
     TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec, WorkspaceNeeds,
 };
@@ -43,6 +43,9 @@ pub struct RunRow {
 /// The part of a [`protocol::RunSpec`] that is the same for all tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTerms {
+    /// The group that the run belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupName>,
     /// The folder below the repository's root in which tasks work; empty for the root.
     #[serde(serialize_with = "lossily")]
     pub subfolder: PathBuf,
@@ -102,6 +105,7 @@ impl From<&RunSpec> for RunTerms {
             verify: run.verify.clone(),
             union: run.union.clone(),
             commits: run.commits.clone(),
+            group: run.group.clone(),
             retry_of: run.retry.as_ref().map(|retry| retry.run.clone()),
         }
     }

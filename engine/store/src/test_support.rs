@@ -72,6 +72,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
         commits: protocol::CommitSubjects::default(),
+        group: None,
         retry: None,
     }
 }

@@ -125,6 +125,7 @@ fn run() -> RunSpec {
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
         commits: protocol::CommitSubjects::default(),
+        group: None,
         retry: None,
     }
 }

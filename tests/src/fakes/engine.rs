@@ -113,6 +113,7 @@ pub fn run_of(tasks: Vec<TaskSpec>) -> RunSpec {
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
         commits: protocol::CommitSubjects::default(),
+        group: None,
         retry: None,
     }
 }

@@ -2,7 +2,7 @@
 //! may change files.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use config::nearest;
 use unicode_width::UnicodeWidthStr as _;
@@ -29,7 +29,7 @@ const LISTING: [&str; 6] = ["display", "get", "list", "ls", "show", "view"];
 pub(super) fn refuse(arguments: &Arguments, line: &[OsString]) -> Result<(), Error> {
     let dashes = line.iter().position(|word| word == "--").unwrap_or(line.len());
     let behind = line.len().saturating_sub(dashes + 1);
-    let folder = arguments.globals.repo.as_deref().unwrap_or(Path::new("."));
+    let folder = arguments.globals.repo().map_or(Path::new("."), PathBuf::as_path);
     match &arguments.command {
         Command::Launch(args) if args.list_models.is_none() => {
             let typed = args.prompts.len().saturating_sub(behind);

@@ -181,6 +181,8 @@ fn events_of_an_agent() -> Vec<Event> {
     numbered(vec![
         EventKind::RunStarted {
             label: None,
+            repo: "/repo".to_owned(),
+            group: None,
             tasks: 1,
             jobs: 8,
             isolation: IsolationMode::None,

@@ -75,6 +75,6 @@ fn name(text: PlanText<'_>, id: &Spanned<String>) -> Result<TaskName, Error> {
                  no longer than 48; such segments can be joined by single dots",
             )
             .hint(text.syntax.entry("id", &format!("\"{nearest}\""))),
-        NameError::Run(_) => text.error(&id.span(), error.to_string()),
+        NameError::Run(_) | NameError::Group(_) => text.error(&id.span(), error.to_string()),
     })
 }

@@ -151,6 +151,8 @@ impl RunMachine {
         let (spec, tasks) = (&self.record.spec, self.record.tasks());
         effects.push(Effect::Announce(EventKind::RunStarted {
             label: spec.label.clone(),
+            repo: spec.repo.to_string_lossy().into_owned(),
+            group: spec.group.clone(),
             tasks: tasks.len(),
             jobs: spec.jobs.get(),
             isolation: spec.isolation,

@@ -50,6 +50,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         needs: WorkspaceNeeds::default(),
         verify: VerifySpec::default(),
         commits: protocol::CommitSubjects::default(),
+        group: None,
         retry: None,
     };
     RunRecord::opened(RunName::of(id, RunName::SHORTEST), spec)

@@ -39,6 +39,11 @@ const PROGRAM: &str =
     "#!/bin/sh\necho done > \"by-$(echo \"$0 $*\" | cksum | cut -d ' ' -f 1).txt\"\n";
 
 fn repository(place: &Sandbox) -> Repository {
+    for name in ["app", "lib"] {
+        let other = Repository::init(&place.folder().join("user/src").join(name));
+        other.write("LICENSE", "(c) 2025 Ada\n");
+        other.commit("begin");
+    }
     let repository = Repository::init(&place.folder().join("mine"));
     repository.write("src/lib.rs", "pub const TIMEOUT: u64 = 30;\n\npub mod   ugly;\n");
     repository.write("src/ugly.rs", "pub fn ugly( ) { }\n");

@@ -11,6 +11,7 @@ mod endings;
 mod failures;
 mod fan_out;
 mod follow;
+mod groups;
 mod in_place;
 mod left_out;
 mod limits;

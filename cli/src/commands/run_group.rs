@@ -1,0 +1,323 @@
+//! `regatta run` in several repositories: one engine, and one run in each of them.
+
+mod repositories;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::io::Read as _;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use actors::{Engine, Submission};
+use config::make_private;
+use engine::exit_code::{Interruption, group_exit_code};
+use engine::ports::{CancelLevel, LandingNotice, Repository};
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use protocol::{EventKind, ExitCode, GroupName, RunId, RunSpec};
+use regatta::app_context::AppContext;
+use regatta::error::{Error, ErrorKind};
+use regatta::model::check_models;
+use regatta::recovery::open_repository;
+
+pub(super) use self::repositories::{GroupRepository, repositories};
+use super::note::note;
+use super::resolved_run::{anchor_scenarios, keep_set_variables, resolved};
+use super::run::{CancelOnSignal, submit_error, workspaces_of};
+use super::{dry_run, run};
+use crate::args::{Execution, Globals, RunArgs};
+use crate::display_thread::{Display, Notes};
+use crate::render::{
+    CommandHints, GroupMember, OutputStreams, View, group_renderer, one_line, rescue_line,
+};
+use crate::resolve::RunRequest;
+use crate::run_log::Log;
+use crate::signals::{self, Signals};
+
+/// How many repositories are open at once, at most.
+const OPEN: usize = 16;
+
+/// The size of the largest standard input, in bytes. Each repository gets the same.
+const LARGEST_INPUT: u64 = 256 << 20;
+
+/// What is asked for in each repository.
+struct Asked<'a> {
+    globals: &'a Globals,
+    app: &'a AppContext,
+    request: &'a RunRequest,
+    args: &'a RunArgs,
+    /// Standard input.
+    input: Vec<u8>,
+    group: GroupName,
+    /// What was said already. Most of it is the same in each repository.
+    said: Mutex<BTreeSet<String>>,
+}
+
+/// Starts a run in each repository, or prints the tasks of each for `--dry-run`.
+///
+/// # Errors
+/// The engine cannot be opened, or nothing can be displayed. What prevents a run in one repository is said,
+/// and the others go on.
+pub(super) async fn start(
+    globals: &Globals,
+    app: &AppContext,
+    (request, args): (&RunRequest, &RunArgs),
+    repositories: Vec<GroupRepository>,
+    log: &Log,
+) -> Result<ExitCode, Error> {
+    if args.resolver().is_some() {
+        return Err(Error::usage("`--resolve` cannot be used with several repositories")
+            .hint("regatta apply RUN --resolve … --repo DIR, for each run with conflicts"));
+    }
+    let input = match request.reads_standard_input() {
+        true => read_input()?,
+        false => Vec::new(),
+    };
+    let said = Mutex::default();
+    let group = free_group(app)?;
+    let asked = Asked { globals, app, request, args, input, group, said };
+    match args.execution() {
+        Execution::DryRun => asked.list(&repositories).await,
+        Execution::Real => asked.run(&repositories, log).await,
+    }
+}
+
+/// A repository that is open, and the run in it.
+struct Ready {
+    repository: Arc<dyn Repository>,
+    spec: RunSpec,
+}
+
+impl Asked<'_> {
+    /// Opens a repository and resolves the run in it.
+    async fn prepare(&self, at: &Path, say: &(dyn Fn(&str) + Sync)) -> Result<Ready, Error> {
+        let say = |line: &str| {
+            let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+            if said.insert(line.to_owned()) {
+                say(line);
+            }
+        };
+        let opened = open_repository(self.app, at).await?;
+        opened.found.iter().for_each(|line| say(&format!("note: {line}")));
+        let repository = opened.repository;
+        let (what, mut input) = ((self.request, self.args), self.input.as_slice());
+        let mut spec = resolved(&say, self.app, what, &*repository, &mut input).await?;
+        keep_set_variables(&say, &mut spec);
+        anchor_scenarios(&mut spec);
+        spec.group = Some(self.group.clone());
+        Ok(Ready { repository, spec })
+    }
+
+    /// Prints the tasks of each repository.
+    async fn list(&self, repositories: &[GroupRepository]) -> Result<ExitCode, Error> {
+        let mut codes = Vec::new();
+        for GroupRepository { root, .. } in repositories {
+            let ready = self.prepare(root, &|line| note(self.globals, line)).await;
+            let listed = ready.and_then(|Ready { repository, spec }| {
+                note(self.globals, &format!("in {}:", root.display()));
+                dry_run::print(self.globals, self.app, &repository.facts().root, &spec)
+            });
+            if let Err(error) = &listed {
+                note(self.globals, &refusal(root, error));
+            }
+            codes.push(listed.ok().map(|()| ExitCode::Success));
+        }
+        Ok(group_exit_code(&codes))
+    }
+
+    async fn run(&self, repositories: &[GroupRepository], log: &Log) -> Result<ExitCode, Error> {
+        let signals = Signals::listen()?;
+        // How many tasks run at once follows from the first repository in which a run can start.
+        let mut first = None;
+        let mut refused = Vec::new();
+        for (at, GroupRepository { root, .. }) in repositories.iter().enumerate() {
+            match self.prepare(root, &|line| note(self.globals, line)).await {
+                Ok(ready) => {
+                    first = Some((at, ready));
+                    break;
+                }
+                Err(error) => {
+                    note(self.globals, &refusal(root, &error));
+                    refused.push(error);
+                }
+            }
+        }
+        let Some((begin, ready)) = first else {
+            return Err(refused.swap_remove(0).hint("the others cannot be used either"));
+        };
+        let capacity = ready.spec.jobs;
+        let engine = self.app.open_engine(capacity).await?;
+        let mut display = self.display(repositories, capacity)?;
+        display.show(engine.listen().await);
+        let state = Arc::new(GroupState::default());
+        let (cancelled, canceller) = (Arc::clone(&state), engine.canceller());
+        let cancel = move |how, why| {
+            let _first = cancelled.why.set(why);
+            cancelled.runs().iter().for_each(|run| canceller.cancel(*run, how, why));
+        };
+        let on_signal = CancelOnSignal::begin(signals, cancel, display.notes());
+        let (first, notes) = (Mutex::new(Some(ready)), display.notes());
+        let members = repositories.iter().enumerate().skip(begin).map(|(at, member)| {
+            let ready = (at == begin).then(|| take(&first)).flatten();
+            let (engine, state, notes) = (&engine, &*state, notes.clone());
+            async move { self.run_in(&member.root, ready, (engine, state, log), notes).await }
+        });
+        let open = capacity.get().min(OPEN);
+        let codes = stream::iter(members).buffer_unordered(open).collect::<Vec<_>>();
+        let mut output_error = None;
+        let codes = tokio::select! {
+            codes = codes => codes,
+            error = display.failed() => {
+                let why = Interruption::Terminate;
+                let _first = state.why.set(why);
+                state.runs().iter().for_each(|run| engine.cancel(*run, CancelLevel::AtOnce, why));
+                output_error = Some(error);
+                vec![Some(signals::exit_code(why))]
+            }
+        };
+        let failure = engine.close().await;
+        self.app.user_models.finish_renewals().await;
+        on_signal.run_has_ended();
+        let shown = display.finish().await;
+        for line in state.refusals().iter() {
+            note(self.globals, line);
+        }
+        if let Some(failure) = failure {
+            return Err(
+                Error::engine_failed(&failure).hint(format!("regatta runs show {}", self.group))
+            );
+        }
+        let codes: Vec<_> = refused.iter().map(|_| None).chain(codes).collect();
+        let code = group_exit_code(&codes);
+        if let Some(error) = output_error.or(shown.err()) {
+            return Err(run::output_error(&error, code));
+        }
+        Ok(code)
+    }
+
+    fn display(
+        &self,
+        repositories: &[GroupRepository],
+        capacity: NonZeroUsize,
+    ) -> Result<Display, Error> {
+        let members = repositories
+            .iter()
+            .map(|member| GroupMember { label: member.label.clone(), root: member.root.clone() });
+        let group = (self.group.clone(), members.collect(), capacity.get());
+        let (view, streams) = (View::here(self.globals), OutputStreams::standard());
+        let show = group_renderer(view, streams, group, CommandHints::default());
+        Display::start(show, Arc::clone(&self.app.clock)).map_err(|error| {
+            Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
+        })
+    }
+
+    /// Runs the tasks of one repository. Returns the exit code of the run; `None` if it could not start.
+    async fn run_in(
+        &self,
+        at: &Path,
+        ready: Option<Ready>,
+        (engine, state, log): (&Engine, &GroupState, &Log),
+        notes: Notes,
+    ) -> Option<ExitCode> {
+        if let Some(why) = state.why.get() {
+            return Some(signals::exit_code(*why));
+        }
+        let say = |line: &str| notes.say(one_line(line));
+        let ready = match ready {
+            Some(ready) => Ok(ready),
+            None => self.prepare(at, &say).await,
+        };
+        let ended = match ready {
+            Ok(ready) => self.submit(ready, (engine, state, log), &notes).await,
+            Err(error) => Err(error),
+        };
+        ended.inspect_err(|error| state.refusals().push(refusal(at, error))).ok()
+    }
+
+    async fn submit(
+        &self,
+        Ready { repository, spec }: Ready,
+        (engine, state, log): (&Engine, &GroupState, &Log),
+        notes: &Notes,
+    ) -> Result<ExitCode, Error> {
+        let unreached = check_models(&self.app.models, &self.app.user_models, &spec).await?;
+        unreached.into_iter().for_each(|line| notes.say(line));
+        if let Some(workspaces) = workspaces_of(self.app, &spec) {
+            // An error is ignored here: if the folder is missing, preparing the run reports it.
+            let _said_later = make_private(&workspaces);
+        }
+        let id = spec.id;
+        state.runs().push(id);
+        if let Some(why) = state.why.get() {
+            return Ok(signals::exit_code(*why));
+        }
+        let told = notes.clone();
+        let notify = Arc::new(move |notice| {
+            if let LandingNotice::Rescued(rescue) = notice {
+                told.say(rescue_line(&rescue));
+            }
+        });
+        let submitted = engine.submit(Submission { spec, repository, notify });
+        let mut submitted = submitted.await.map_err(submit_error)?;
+        log.begin(&self.app.places.log(&submitted.name));
+        while let Some(event) = submitted.events.recv().await {
+            if let EventKind::RunFinished { exit_code, .. } = event.kind {
+                return Ok(exit_code);
+            }
+        }
+        Ok(ExitCode::Bug)
+    }
+}
+
+/// The runs of a group that have been submitted, and why the group is cancelled, if it is.
+#[derive(Debug, Default)]
+struct GroupState {
+    runs: Mutex<Vec<RunId>>,
+    /// The lines about repositories in which no run could start.
+    refusals: Mutex<Vec<String>>,
+    why: OnceLock<Interruption>,
+}
+
+impl GroupState {
+    fn runs(&self) -> MutexGuard<'_, Vec<RunId>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, Vec<String>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
+    from.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Returns the line that says why no run could start in a repository.
+fn refusal(at: &Path, error: &Error) -> String {
+    format!("no run in {}: {}", at.display(), error.what_and_why())
+}
+
+fn read_input() -> Result<Vec<u8>, Error> {
+    let mut input = Vec::new();
+    let read = io::stdin().take(LARGEST_INPUT + 1).read_to_end(&mut input);
+    read.map_err(|error| {
+        Error::new(ErrorKind::Plan, "cannot read standard input").caused_by(&error)
+    })?;
+    match input.len() as u64 > LARGEST_INPUT {
+        true => Err(Error::new(ErrorKind::Plan, "standard input has more than 256 MiB")),
+        false => Ok(input),
+    }
+}
+
+/// Returns a name that no group has.
+fn free_group(app: &AppContext) -> Result<GroupName, Error> {
+    let reader = app.ledger.reader();
+    for length in 4..12 {
+        let name = GroupName::generate(length);
+        if reader.runs_of_group(&name)?.is_empty() {
+            return Ok(name);
+        }
+    }
+    Ok(GroupName::generate(12))
+}
