@@ -68,7 +68,7 @@ pub(super) async fn start(
 ) -> Result<ExitCode, Error> {
     if args.resolver().is_some() {
         return Err(Error::usage("`--resolve` cannot be used with several repositories")
-            .hint("regatta apply RUN --resolve … --repo DIR, for each run with conflicts"));
+            .hint("regatta apply RUN --resolve … --repo DIR (for each run with conflicts)"));
     }
     let input = match request.reads_standard_input() {
         true => read_input()?,
