@@ -31,7 +31,9 @@ pub use job::Job;
 pub use jobs::Panicked;
 pub use runs::{Submission, SubmitError, Submitted};
 pub use session::{ContinueError, SessionSpec};
-pub use sessions::{AnswerError, OpenSessionError, PromptError, SessionHandle, SessionState, SessionStates};
+pub use sessions::{
+    AnswerError, OpenSessionError, PromptError, SessionHandle, SessionState, SessionStates,
+};
 
 #[cfg(test)]
 #[macro_use]

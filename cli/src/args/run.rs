@@ -12,9 +12,9 @@ use super::approval_mode::approval_mode;
 use super::{
     Execution, GivenKey, LONGEST_PROGRAM, LimitSetting, ResolveArgs, Resolver, VerifyArgs,
 };
+use crate::not_implemented::refused_value;
 use regatta::model::{BaseUrl, ModelChoice};
 use regatta::plan::{agent_name, land_time, merge_mode};
-use crate::not_implemented::refused_value;
 
 /// The arguments of `regatta run`.
 #[derive(Args, Clone, Debug, Default)]

@@ -13,8 +13,8 @@ use crate::args::{
     ApplyArgs, ConflictsArgs, DiscardArgs, RunsArgs, RunsCommand, SettleArgs, TargetArgs, Verbosity,
 };
 use crate::commands::target::Target;
-use regatta::error::Error;
 use crate::render::{Size, too_long};
+use regatta::error::Error;
 
 const LONG: &str = "write-tests-for-the-client-of-the-second-part";
 

@@ -12,10 +12,10 @@ use super::kept_work::{kept_reason, label, labels_of, table_row};
 use super::side_bytes::sides_of;
 use super::target::Target;
 use crate::args::{ConflictsArgs, Form};
-use regatta::error::Error;
 use crate::render::{
     Meaning, OutputWidth, one_line, other_side_text, reason_text, shell_word, three_way_lines,
 };
+use regatta::error::Error;
 
 /// The indent of what stands below a path.
 const INDENT: &str = "    ";

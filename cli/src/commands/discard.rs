@@ -8,8 +8,8 @@ use super::context::{ALL, CommandContext, Out, print_json, say};
 use super::kept_work::{has_landed, kept_reason, label};
 use super::target::{Target, TargetKind};
 use crate::args::{DiscardArgs, Execution, Form};
-use regatta::error::Error;
 use crate::render::{changed_lines, count, folded_lines};
+use regatta::error::Error;
 
 /// Removes the captured work of one task, or of all tasks of a run. Landed work stays.
 ///

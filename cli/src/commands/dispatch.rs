@@ -19,14 +19,13 @@ use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::run_models::{add_known_models, known_models};
 use super::{
-    apply, conflicts, demo, diff, discard, dry_run, gates, gc, group_target, help, launch, login, logs, manual,
-    models, resolve_run, resolved_run, results, retry, run, run_group, runs, schema as schemas, show, undo,
+    apply, conflicts, demo, diff, discard, dry_run, gates, gc, group_target, help, launch, login,
+    logs, manual, models, resolve_run, resolved_run, results, retry, run, run_group, runs,
+    schema as schemas, show, undo,
 };
 use crate::args::{Arguments, Command, Execution, Globals, Parsed, Resolver, RetryArgs, RunArgs};
 use crate::render::{self, CommandHints, OutputStreams, View};
-use crate::resolve::{
-    Defaults, ResolvedRun, RunRequest, refuse_inside_task,
-};
+use crate::resolve::{Defaults, ResolvedRun, RunRequest, refuse_inside_task};
 use crate::run_log::Log;
 use crate::{process, runtime};
 use regatta::app_context::AppContext;

@@ -121,7 +121,12 @@ pub fn run_conditions(
 }
 
 /// Returns the lines between the headline and the totals: the running tasks, or the landing.
-pub(super) fn middle_lines(run: &RunView, input: FrameInput, columns: usize, room: usize) -> Vec<String> {
+pub(super) fn middle_lines(
+    run: &RunView,
+    input: FrameInput,
+    columns: usize,
+    room: usize,
+) -> Vec<String> {
     let running = run.running().len();
     if running == 0 {
         let spinner = SPINNER[input.turn % SPINNER.len()];

@@ -41,11 +41,11 @@ pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
 pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};
 pub use empty_answer::empty_answer;
 pub use folded_lines::{LISTED, folded_lines};
+pub use group_renderer::{GroupMember, group_renderer};
 pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};
 #[cfg(test)]
 pub use line_wrap::too_long;
 pub use line_wrap::wrapped;
-pub use group_renderer::{GroupMember, group_renderer};
 pub use live_frame::run_conditions;
 pub use missing_command::{CommandFinder, failure_reason};
 pub use next_commands::{CommandHints, FailedWork};

@@ -19,8 +19,8 @@ pub(super) const SIZE: Size = Size { columns: 80, rows: 24 };
 pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
     EventKind::RunStarted {
         label: None,
-            repo: "/repo".to_owned(),
-            group: None,
+        repo: "/repo".to_owned(),
+        group: None,
         tasks,
         jobs,
         isolation: IsolationMode::Worktree,

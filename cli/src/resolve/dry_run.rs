@@ -10,8 +10,8 @@ use protocol::{
 };
 use serde::Serialize;
 
-use regatta::error::{Error, ErrorKind};
 use crate::render::{self, OutputWidth};
+use regatta::error::{Error, ErrorKind};
 
 /// The tasks of a run that is not started.
 #[derive(Debug, Serialize)]

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Captured, Conflict, ExitCode, FailureClass, GroupName, IsolationMode, LandTime, MergeMode, OwnNeeds,
-    RepoPath, Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding, TaskName,
-    TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
+    Captured, Conflict, ExitCode, FailureClass, GroupName, IsolationMode, LandTime, MergeMode,
+    OwnNeeds, RepoPath, Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding,
+    TaskName, TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.

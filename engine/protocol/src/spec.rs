@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Approvals, CommitSubjects, Cost, GroupName, IsolationMode, ModelRoute, RunId, RunName, TaskId, TaskName,
-    TaskNeeds, VerifySpec, WorkspaceNeeds,
+    Approvals, CommitSubjects, Cost, GroupName, IsolationMode, ModelRoute, RunId, RunName, TaskId,
+    TaskName, TaskNeeds, VerifySpec, WorkspaceNeeds,
 };
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.

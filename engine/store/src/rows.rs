@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use protocol::{
-    Captured, CommitSubjects, ExitCode, GroupName, IsolationMode, LandTime, Landed, MergeMode, OnFailure,
-    ResolverFailure, RunId, RunName, RunSpec, RunState, Settled, StackBranch, TaskId, TaskName,
-    TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec, WorkspaceNeeds,
+    Captured, CommitSubjects, ExitCode, GroupName, IsolationMode, LandTime, Landed, MergeMode,
+    OnFailure, ResolverFailure, RunId, RunName, RunSpec, RunState, Settled, StackBranch, TaskId,
+    TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec,
+    WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
 

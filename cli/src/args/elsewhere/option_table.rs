@@ -2,7 +2,8 @@
 
 use crate::elsewhere::{SETTINGS, UPDATE};
 
-const ALLOWED: &str = "leave it out: tools run without a question, unless --approval-mode says otherwise";
+const ALLOWED: &str =
+    "leave it out: tools run without a question, unless --approval-mode says otherwise";
 const IN_COPY: &str = "leave it out: each task works in a copy";
 const ALL_TOOLS: &str = "leave it out: a task has all tools and works in a copy";
 const SEARCH: &str = "leave it out: the model fetches pages with curl";

@@ -7,8 +7,8 @@ use protocol::{
     ToolCall, Totals, Usage, WorkspaceNeeds,
 };
 
-use super::super::live_notes::LiveNote;
 use super::super::line_wrap::too_long;
+use super::super::live_notes::LiveNote;
 use super::super::terminal::{ColorEnv, OutputOptions, Size, TermCapability, Terminal};
 use super::super::test_terminal::{SIZE, TestTerminal, run_started};
 use super::*;
