@@ -75,7 +75,8 @@ fn carries(task: usize, nonce: String) -> impl Script {
             0 => {
                 let mut tools = asked.tools();
                 tools.sort_unstable();
-                assert_eq!(tools, ["bash", "edit", "read", "write", "yield"]);
+                let expected = ["bash", "edit", "find", "grep", "ls", "read", "write", "yield"];
+                assert_eq!(tools, expected);
                 let plant = if odd {
                     let script = format!("printf '%s\\n' {nonce} > scratch.txt");
                     Call::new("bash", &json!({ "command": script }))

@@ -208,7 +208,7 @@ fn nothing_is_recovered_in_a_merge_and_of_four_recoveries_one_recovers_and_count
     fs::write(repository.root().join(".git/MERGE_HEAD"), head).expect("it can be written");
     let next = regatta(&place, &repository, "runs").expect_code(0);
     assert!(next.stdout.contains("running"), "{next}");
-    let line = "may have been interrupted; nothing is recovered now: a merge is in progress";
+    let line = "may be interrupted; recovery is not possible now: a merge is in progress";
     assert!(next.stderr.contains(line), "{next}");
     fs::remove_file(repository.root().join(".git/MERGE_HEAD")).expect("it can be removed");
 

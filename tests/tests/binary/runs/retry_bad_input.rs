@@ -19,7 +19,7 @@ fn a_run_is_retried_when_its_engine_was_killed_and_not_while_it_is_still_going_o
         format!("test -e {0} && exit 0; : > {0}; while :; do sleep 0.05; done", mark.display());
     let running = place.run_in(&repository).exec(&script).start();
     eventually(Duration::from_secs(60), "it is at work", || mark.exists());
-    regatta(&place, &repository, "runs retry --all").expect_refusal(&["still going on"]);
+    regatta(&place, &repository, "runs retry --all").expect_refusal(&["still running"]);
     let _killed = running.kill();
     let shown = regatta(&place, &repository, "runs show").expect_code(0);
     assert!(shown.stdout.contains("--cancelled"), "{shown}");
@@ -58,7 +58,7 @@ fn tasks_that_are_not_there_options_without_an_effect_and_places_that_are_gone_a
     let inside = place.regatta(repository.root()).words("runs retry").env("REGATTA_TASK", "auth");
     inside.run().expect_refusal(&["auth", "already"]);
     std::fs::remove_dir_all(repository.path("deep")).unwrap();
-    refused(&run, &[&run, "deep/er", "not there"]);
+    refused(&run, &[&run, "deep/er", "does not exist"]);
     place.expect_nothing_left(&repository);
     expect_refused_elsewhere(&place, &repository, &run);
 }
@@ -71,10 +71,10 @@ fn expect_refused_elsewhere(place: &Sandbox, repository: &Repository, run: &str)
     regatta(place, &other, &words).expect_refusal(&[run, "another repository", "--repo"]);
     let moved = place.folder().join("moved");
     std::fs::rename(repository.root(), &moved).expect("it can be moved");
-    regatta(place, &other, &words).expect_refusal(&[run, "not there any more"]);
+    regatta(place, &other, &words).expect_refusal(&[run, "does not exist any more"]);
     let gone = format!("{words} --repo {}", repository.root().display());
     regatta(place, &other, &gone).expect_refusal(&["app"]);
-    regatta(place, &Repository::at(&moved), &words).expect_refusal(&[run, "not there any more"]);
+    regatta(place, &Repository::at(&moved), &words).expect_refusal(&[run, "does not exist any more"]);
 }
 
 #[test]
