@@ -10,6 +10,7 @@ impl Command {
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::Results(args) => args.target.target.as_deref(),
+            Self::Logs(args) => args.target.target.as_deref(),
             Self::Diff(args) => args.target.target.as_deref(),
             Self::Conflicts(args) => args.target.target.as_deref(),
             Self::Apply(args) => args.target.target.as_deref(),
@@ -24,6 +25,11 @@ impl Command {
         }
     }
 
+    /// Returns whether the command prints an object per line for programs.
+    pub(crate) fn is_jsonl(&self) -> bool {
+        matches!(self, Self::Results(args) if args.jsonl)
+    }
+
     /// Returns the same command about another run.
     #[must_use]
     pub fn with_target(&self, run: &str) -> Self {
@@ -31,6 +37,7 @@ impl Command {
         let some = Some(run.to_owned());
         match &mut command {
             Self::Results(args) => args.target.target = some,
+            Self::Logs(args) => args.target.target = some,
             Self::Diff(args) => args.target.target = some,
             Self::Conflicts(args) => args.target.target = some,
             Self::Apply(args) => args.target.target = some,

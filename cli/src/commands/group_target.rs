@@ -8,10 +8,13 @@ use protocol::{ExitCode, GroupName};
 use regatta::error::Error;
 use store::{Reader, RunRow};
 
-use crate::args::{Arguments, Form, Verbosity};
+use super::run_group::root_of;
+use crate::args::{Arguments, Command, Form, Verbosity};
+use crate::process;
 use crate::render::one_line;
 
-/// Does a command for each run of the group that is its target; `None` if its target is no group.
+/// Does a command for each run of the group that is its target, or for the task of that name in each;
+/// `None` if its target is no group. With `--repo`, only the runs in that repository are meant.
 ///
 /// # Errors
 /// The ledger cannot be read. The errors of single runs are printed, and the others go on.
@@ -19,35 +22,58 @@ pub(super) fn for_each_run(
     arguments: &Arguments,
     work: impl Fn(&Arguments) -> Result<ExitCode, Error>,
 ) -> Result<Option<ExitCode>, Error> {
-    let runs = runs(arguments)?;
+    let Some((group, task)) = group_of(&arguments.command) else { return Ok(None) };
+    let ledger = DataPaths::of_this_process()?.ledger();
+    let mut runs = Reader::open(&ledger).runs_of_group(&group)?;
     if runs.is_empty() {
         return Ok(None);
     }
-    let mut codes = Vec::new();
+    if let Some(only) = arguments.globals.repo() {
+        let root = root_of(only);
+        runs.retain(|run| run.repo == root);
+        if runs.is_empty() {
+            return Err(Error::usage(format!("group {group} has no run in `{}`", only.display()))
+                .hint(format!("regatta runs show {group}")));
+        }
+    }
+    let (mut codes, mut refused) = (Vec::new(), Vec::new());
     for run in runs {
         let mut one = arguments.clone();
-        one.command = arguments.command.with_target(run.name.as_str());
+        let name = task.map_or_else(|| run.name.to_string(), |task| format!("{}/{task}", run.name));
+        one.command = arguments.command.with_target(&name);
         one.globals.repos = vec![run.repo.clone()];
-        if let (Form::Text, Verbosity::Normal | Verbosity::Verbose) =
-            (one.globals.form(), one.globals.verbosity())
-        {
-            let place = one_line(&run.repo.to_string_lossy());
-            writeln!(io::stdout(), "== {place}  run {}", run.name)
-                .map_err(|error| Error::output(&error))?;
+        print_heading(&one, &group, &run).map_err(|error| Error::output(&error))?;
+        match work(&one) {
+            Ok(code) => codes.push(Some(code)),
+            Err(error) => {
+                process::notify(&error.to_string());
+                // A run in which there is nothing to do does not make the others fail.
+                match error.exit {
+                    ExitCode::NotStarted => refused.push(Some(error.exit)),
+                    code => codes.push(Some(code)),
+                }
+            }
         }
-        codes.push(Some(work(&one).unwrap_or_else(|error| {
-            // If standard error is closed too, the exit code still reports the failure.
-            let _unread = writeln!(io::stderr(), "{error}");
-            error.exit
-        })));
     }
-    Ok(Some(group_exit_code(&codes)))
+    Ok(Some(group_exit_code(if codes.is_empty() { &refused } else { &codes })))
 }
 
-/// Returns the runs of the group that is the target of a command; none if it is no group.
-fn runs(arguments: &Arguments) -> Result<Vec<RunRow>, Error> {
-    let group = arguments.command.target().and_then(|target| target.parse::<GroupName>().ok());
-    let Some(group) = group else { return Ok(Vec::new()) };
-    let ledger = DataPaths::of_this_process()?.ledger();
-    Ok(Reader::open(&ledger).runs_of_group(&group)?)
+/// Returns the group that is the target of a command, and the task in it.
+fn group_of(command: &Command) -> Option<(GroupName, Option<&str>)> {
+    let target = command.target()?;
+    let (group, task) = target.split_once('/').map_or((target, None), |(g, task)| (g, Some(task)));
+    Some((group.parse().ok()?, task))
+}
+
+/// Prints which run the next lines are about: for a program, as a JSON object on a line of its own.
+fn print_heading(arguments: &Arguments, group: &GroupName, run: &RunRow) -> io::Result<()> {
+    let place = run.repo.to_string_lossy();
+    if arguments.globals.form() == Form::Json || arguments.command.is_jsonl() {
+        let heading = serde_json::json!({ "group": group, "run": run.name, "repo": place });
+        writeln!(io::stdout(), "{heading}")
+    } else if arguments.globals.verbosity() == Verbosity::Quiet {
+        Ok(())
+    } else {
+        writeln!(io::stdout(), "== {}  run {}", one_line(&place), run.name)
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::io::Read as _;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use actors::{Engine, Submission};
@@ -21,7 +21,7 @@ use regatta::error::{Error, ErrorKind};
 use regatta::model::check_models;
 use regatta::recovery::open_repository;
 
-pub(super) use self::repositories::{GroupRepository, repositories};
+pub(super) use self::repositories::{GroupRepository, repositories, root_of};
 use super::note::note;
 use super::resolved_run::{anchor_scenarios, keep_set_variables, resolved};
 use super::run::{CancelOnSignal, submit_error, workspaces_of};
@@ -137,15 +137,15 @@ impl Asked<'_> {
                     first = Some((at, ready));
                     break;
                 }
-                Err(error) => {
-                    note(self.globals, &refusal(root, &error));
-                    refused.push(error);
-                }
+                Err(error) => refused.push((root, error)),
             }
         }
         let Some((begin, ready)) = first else {
-            return Err(refused.swap_remove(0).hint("the others cannot be used either"));
+            return Err(self.nowhere(refused));
         };
+        for (root, error) in &refused {
+            note(self.globals, &refusal(root, error));
+        }
         let capacity = ready.spec.jobs;
         let engine = self.app.open_engine(capacity).await?;
         let mut display = self.display(repositories, capacity)?;
@@ -196,6 +196,15 @@ impl Asked<'_> {
         Ok(code)
     }
 
+    /// Returns the error of a group in which no run can start. What is the same everywhere is said once.
+    fn nowhere(&self, mut refused: Vec<(&PathBuf, Error)>) -> Error {
+        let (_, first) = refused.remove(0);
+        for (root, error) in refused.iter().filter(|(_, error)| *error != first) {
+            note(self.globals, &refusal(root, error));
+        }
+        first
+    }
+
     fn display(
         &self,
         repositories: &[GroupRepository],
@@ -221,6 +230,8 @@ impl Asked<'_> {
         notes: Notes,
     ) -> Option<ExitCode> {
         if let Some(why) = state.why.get() {
+            let left = format!("no run in {}: the group was stopped before", at.display());
+            state.refusals().push(left);
             return Some(signals::exit_code(*why));
         }
         let say = |line: &str| notes.say(one_line(line));

@@ -81,8 +81,8 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
     let name = runs.iter().map(|run| run.name.as_str().len()).max().unwrap_or(0).max(4);
     let group = |run: &RunRow| run.spec.group.as_ref().map(|group| format!("group {group}"));
     let label = |run: &RunRow| {
-        let label = run.label.clone().or_else(|| group(run));
-        one_line(label.as_deref().unwrap_or("-"))
+        let label: Vec<_> = run.label.clone().into_iter().chain(group(run)).collect();
+        if label.is_empty() { "-".to_owned() } else { one_line(&label.join(" · ")) }
     };
     let most = match out.room() {
         OutputWidth::Columns(columns) => columns.saturating_sub(LEFT).clamp(NARROWEST, WIDEST),

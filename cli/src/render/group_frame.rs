@@ -130,9 +130,22 @@ mod tests {
         run
     }
 
+    /// Returns a run of which this many tasks are at work.
+    fn at_work(tasks: usize, running: usize) -> RunView {
+        let mut run = begun(tasks);
+        for at in 0..running {
+            let task: protocol::TaskName = format!("task-{at}").parse().unwrap();
+            let scope = Some(EventScope::Run("r7k3f".parse().unwrap()));
+            let now = Timestamp::from_millisecond(1_000);
+            let kind = protocol::EventKind::TaskStarted { task, attempt: 1 };
+            run.apply(&Event { seq: 2, at: now, scope, kind });
+        }
+        run
+    }
+
     #[test]
     fn a_frame_never_has_more_lines_or_columns_than_the_terminal() {
-        let runs: Vec<_> = (1..=40).map(begun).collect();
+        let runs: Vec<_> = (1..=40).map(|tasks| at_work(tasks, tasks % 4)).collect();
         let labels: Vec<_> =
             (0..50).map(|at| format!("a-repository-with-a-long-name-{at}")).collect();
         let all: Vec<_> =

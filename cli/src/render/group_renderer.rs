@@ -85,7 +85,12 @@ impl Renderer for GroupRenderer {
         if self.view.form == Form::Json {
             write_event(&mut self.streams.out, event)?;
         }
+        let is_first = self.started.is_none();
         let Some(at) = self.member_of(event) else { return Ok(()) };
+        if let (true, GroupProgress::Lines(_)) = (is_first, &self.progress) {
+            let all = repositories(self.members.len());
+            let _deaf = writeln!(self.streams.err, "group {} · {all}", self.group);
+        }
         let view = &self.view;
         let label = &self.members[at].label;
         let run = self.runs.entry(at).or_insert_with(|| RunRenderer::silent(view.clone()));
@@ -190,6 +195,7 @@ impl GroupRenderer {
         for (at, member) in self.members.iter().enumerate() {
             let Some(run) = self.runs.get_mut(&at) else { continue };
             sum.add(run.run());
+            sum.landed += run.landed();
             let name = run.run().head().map(|head| format!("  run {}", head.run));
             writeln!(
                 self.streams.out,
@@ -233,7 +239,6 @@ impl Sum {
             self.done += totals.done;
             self.failed += totals.failed;
             self.cancelled += totals.cancelled;
-            self.landed += totals.landed;
             self.conflicted += totals.conflicted;
             self.kept += totals.kept;
         }
@@ -264,8 +269,9 @@ impl Sum {
     fn next_commands(&self, group: &GroupName, hints: &CommandHints) -> Vec<String> {
         let lines = [
             (self.conflicted, "conflict", "conflicts", "lists what conflicts, and why"),
-            (self.failed, "failed", "results", "has the reasons, with --only failed"),
+            (self.failed, "failed", "results --only failed", "says why"),
             (self.kept, "kept", "diff", "shows the work, also what is kept"),
+            (self.failed + self.cancelled, "again", "runs retry", "runs these tasks again"),
             (self.landed, "undo", "undo", "takes back what has landed"),
         ];
         let lines: Vec<_> = lines

@@ -128,6 +128,9 @@ pub(super) fn middle_lines(
     room: usize,
 ) -> Vec<String> {
     let running = run.running().len();
+    if room == 0 {
+        return Vec::new();
+    }
     if running == 0 {
         let spinner = SPINNER[input.turn % SPINNER.len()];
         let landing = run.landing().map(|landing| cut(&format!("  {spinner} {landing}"), columns));

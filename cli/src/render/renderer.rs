@@ -213,6 +213,11 @@ impl RunRenderer {
         &self.run
     }
 
+    /// Returns how many tasks have changed files that landed.
+    pub(super) fn landed(&self) -> usize {
+        self.run.rows().iter().filter(|row| has_landed(row)).count()
+    }
+
     /// Applies an event, without displaying it.
     pub(super) fn apply(&mut self, event: &Event) {
         self.run.apply(event);

@@ -1,12 +1,16 @@
 //! The repositories in which a run is asked for.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use regatta::error::{Error, ErrorKind};
 
 use crate::args::{Globals, RunArgs};
+
+/// The size of the largest list, in bytes.
+const LARGEST_LIST: u64 = 16 << 20;
 
 /// A repository in which a run is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +60,7 @@ pub(in crate::commands) fn repositories(
 }
 
 /// Returns the root of the repository at `at`, or the folder itself if that is not known.
-fn root_of(at: &Path) -> PathBuf {
+pub(in crate::commands) fn root_of(at: &Path) -> PathBuf {
     let found =
         isolation::git_state_at(&fs::canonicalize(at).unwrap_or_else(|_gone| at.to_owned()));
     found.map_or_else(
@@ -90,15 +94,27 @@ fn check_apart(roots: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads a list of folders, one a line.
+/// Reads a list of folders, one a line, from a file, or from standard input if it is `-`. `~/` is the user's
+/// home.
 fn read_list(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |error: &std::io::Error| {
+    let failed = |error: &io::Error| {
         let what = format!("cannot read the list of repositories {}", path.display());
         Error::new(ErrorKind::Plan, what).caused_by(error)
     };
-    let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let mut text = String::new();
+    let read = match path == Path::new("-") {
+        true => io::stdin().take(LARGEST_LIST).read_to_string(&mut text),
+        false => File::open(path).and_then(|it| it.take(LARGEST_LIST).read_to_string(&mut text)),
+    };
+    read.map_err(|error| failed(&error))?;
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let folder = |line: &str| match (line.strip_prefix("~/"), &home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => PathBuf::from(line),
+    };
     let lines = text.lines().map(str::trim);
-    Ok(lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(PathBuf::from).collect())
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(lines.map(folder).collect())
 }
 
 #[cfg(test)]
