@@ -1,12 +1,16 @@
-//! Decides about the calls of a session, and asks a person about those that have to be asked about.
+//! Decides about the calls of a session, and asks a person about those that have to be asked about: one
+//! question at a time, in the order of the calls.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::approvals::{Decision, refusal, refusal_by_user};
 use engine::ports::{Ask, CancelToken, ToolOutcome, ToolOutput, WorkspaceView};
-use engine::tools::{CallGate, ToolSet};
+use engine::tools::{CallGate, Decided, Subject, ToolSet};
 use protocol::{Question, QuestionChoice, QuestionId, ToolCall, quote_within};
+
+use super::turns::{Turn, Turns};
 
 /// The longest part of a call in a question, in characters.
 const SHOWN: usize = 200;
@@ -19,52 +23,101 @@ pub(super) struct Approver {
     gate: CallGate,
     /// Asks a person; `None` if there is no one to answer.
     ask: Option<Arc<dyn Ask>>,
-    /// The calls that were allowed for the session: the tool, and what the call is about.
-    allowed: Mutex<BTreeSet<(String, String)>>,
+    /// What was allowed for the session.
+    allowed: Mutex<BTreeSet<Subject>>,
+    turns: Turns,
+    unanswered: Unanswered,
+}
+
+/// The ids of the calls that wait for an answer. One that is withdrawn never runs.
+#[derive(Clone, Default)]
+pub(crate) struct Unanswered(Arc<Mutex<BTreeSet<String>>>);
+
+impl Unanswered {
+    fn add(&self, id: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+    }
+
+    /// Returns whether the call still waited.
+    fn remove(&self, id: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+
+    /// Withdraws the calls that wait, and returns their ids.
+    pub(crate) fn withdraw(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Approver {
     pub(super) fn new(gate: CallGate, ask: Option<Arc<dyn Ask>>) -> Self {
-        Self { gate, ask, allowed: Mutex::default() }
+        let (allowed, turns) = (Mutex::default(), Turns::default());
+        Self { gate, ask, allowed, turns, unanswered: Unanswered::default() }
+    }
+
+    /// Returns the turn of the next call.
+    pub(super) fn turn(&self) -> Turn {
+        self.turns.next()
+    }
+
+    /// Returns the calls that wait for an answer.
+    pub(super) fn unanswered(&self) -> Unanswered {
+        self.unanswered.clone()
     }
 
     /// Returns the outcome of a call that must not run; `None` if it may.
     pub(super) async fn refused(
         &self,
         tools: &ToolSet,
-        call: &ToolCall,
+        (call, turn): (&ToolCall, Turn),
         view: &dyn WorkspaceView,
         cancel: &CancelToken,
     ) -> Option<ToolOutcome> {
         let decided = self.gate.decide(tools, call, view).await;
-        let refused = |text| Some(ToolOutcome::Refused(ToolOutput::text(text)));
         let (Decision::Ask(reason), Some(ask)) = (&decided.decision, &self.ask) else {
-            return refused(refusal(&call.name, &decided.what, &decided.decision)?);
+            return Some(refused(refusal(&call.name, &decided.what, &decided.decision)?));
         };
-        let key = (call.name.clone(), decided.what.clone());
-        if self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
-            return None;
-        }
+        self.unanswered.add(&call.id);
+        let answer = async {
+            turn.begins().await;
+            // The question before may have been about an equal call.
+            match self.allows(&decided.subjects) {
+                true => ONCE.to_owned(),
+                false => ask.ask(question(call, &decided, reason)).await,
+            }
+        };
         let answer = tokio::select! {
             biased;
-            () = cancel.cancelled() => {
-                let aborted = ToolOutput::text("Operation aborted");
-                return Some(ToolOutcome::Failed(aborted));
-            }
-            answer = ask.ask(question(call, &decided.what, reason)) => answer,
+            () = cancel.cancelled() => None,
+            answer = answer => Some(answer),
+        };
+        let Some(answer) = answer.filter(|_| self.unanswered.remove(&call.id)) else {
+            self.unanswered.remove(&call.id);
+            return Some(refused("the work was aborted before this call was allowed".to_owned()));
         };
         match answer.as_str() {
             ONCE => None,
             SESSION => {
-                self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+                let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+                allowed.extend(decided.subjects);
                 None
             }
-            _ => refused(refusal_by_user(&call.name, &decided.what)),
+            _ => Some(refused(refusal_by_user(&call.name, &decided.what))),
         }
+    }
+
+    /// Returns whether all of this was allowed for the session.
+    fn allows(&self, subjects: &[Subject]) -> bool {
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        !subjects.is_empty() && subjects.iter().all(|subject| allowed.contains(subject))
     }
 }
 
-fn question(call: &ToolCall, what: &str, reason: &str) -> Question {
+fn refused(text: String) -> ToolOutcome {
+    ToolOutcome::Refused(ToolOutput::text(text))
+}
+
+fn question(call: &ToolCall, decided: &Decided, reason: &str) -> Question {
     let choice = |id: &str, key, label: &str| QuestionChoice {
         id: id.to_owned(),
         key,
@@ -72,7 +125,7 @@ fn question(call: &ToolCall, what: &str, reason: &str) -> Question {
     };
     Question {
         id: QuestionId::generate(),
-        text: format!("{} {}", call.name, quote_within(what, SHOWN)).trim_end().to_owned(),
+        text: question_text(&call.name, decided),
         reason: reason.to_owned(),
         choices: vec![
             choice(ONCE, 'y', "once"),
@@ -83,4 +136,12 @@ fn question(call: &ToolCall, what: &str, reason: &str) -> Question {
         tool_call_id: Some(call.id.clone()),
         deadline_ms: None,
     }
+}
+
+/// The folder stands before the command, whose end may be cut off.
+fn question_text(tool: &str, Decided { what, folder, .. }: &Decided) -> String {
+    let what = quote_within(what, SHOWN);
+    let Some(folder) = folder.as_deref() else { return format!("{tool} {what}").trim_end().to_owned() };
+    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+    format!("{tool} in {}: {what}", quote_within(&folder.to_string_lossy(), SHOWN))
 }

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
+use super::approver::Unanswered;
 use super::launch_meter::LaunchMeter;
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
@@ -68,6 +69,8 @@ pub(crate) struct OpenedTools {
     pub(crate) declarations: Arc<[ToolDeclaration]>,
     /// The tools that could not be built.
     pub(crate) left_out: Vec<ToolBuildError>,
+    /// The calls that wait for an answer.
+    pub(crate) unanswered: Unanswered,
 }
 
 /// The exclusive use of an executor. Dropping it kills every process.
@@ -228,7 +231,8 @@ impl ToolExecutorState {
             Tools::Building(waiting) => waiting.push(reply),
             Tools::Built(tools) => {
                 let left_out = tools.left_out.clone();
-                let opened = OpenedTools { declarations: tools.set.declarations(), left_out };
+                let (declarations, unanswered) = (tools.set.declarations(), tools.unanswered());
+                let opened = OpenedTools { declarations, left_out, unanswered };
                 let _gone = reply.send(opened);
             }
         }
@@ -296,9 +300,10 @@ impl Actor for ToolExecutor {
             }
             ToolExecutorMessage::Call(call, progress, reply) => {
                 if let Some(tools) = state.tools() {
-                    let stop = state.stop_of_call();
+                    // Jobs start in any order; calls have arrived in that of the answer.
+                    let (stop, turn) = (state.stop_of_call(), tools.turn());
                     state.start(Job::ExecutorCall, &myself, async move {
-                        let _gone = reply.send(tools.call(call, progress, stop).await);
+                        let _gone = reply.send(tools.call((call, turn), progress, stop).await);
                     });
                 }
             }

@@ -1,5 +1,6 @@
 //! The tool runner of a session: sends its calls to the executor.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,6 +73,10 @@ impl ToolRunner for ExecutorTools {
             let text = "the executor crashed while this call ran; its effects may be there";
             ToolOutcome::Failed(ToolOutput::text(text))
         })
+    }
+
+    fn withdraw_unanswered(&self) -> BTreeSet<String> {
+        self.opened.unanswered.withdraw()
     }
 
     async fn interrupt(&self) {

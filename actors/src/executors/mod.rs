@@ -9,6 +9,7 @@ mod launch_meter;
 mod session_tools;
 mod settle;
 mod supervisor;
+mod turns;
 
 pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;

@@ -17,7 +17,8 @@ use futures_util::future::join_all;
 use protocol::ToolCall;
 use tokio::time::timeout;
 
-use super::approver::Approver;
+use super::approver::{Approver, Unanswered};
+use super::turns::Turn;
 use crate::deps::Deps;
 use crate::jobs::Panicked;
 
@@ -105,10 +106,20 @@ impl SessionTools {
         calls.iter().map(classify).collect()
     }
 
+    /// Returns the turn of the next call. Calls are asked about in the order of their turns.
+    pub(super) fn turn(&self) -> Turn {
+        self.approver.turn()
+    }
+
+    /// Returns the calls that wait for an answer.
+    pub(super) fn unanswered(&self) -> Unanswered {
+        self.approver.unanswered()
+    }
+
     /// Executes one call. A panic in a tool is an error that the model reads.
     pub(super) async fn call(
         &self,
-        call: ToolCall,
+        (call, turn): (ToolCall, Turn),
         progress: LineSink,
         cancel: CancelToken,
     ) -> ToolOutcome {
@@ -122,7 +133,7 @@ impl SessionTools {
         };
         let decided = async {
             let (view, cancel) = (self.view.as_ref(), &context.cancel);
-            match self.approver.refused(&self.set, &call, view, cancel).await {
+            match self.approver.refused(&self.set, (&call, turn), view, cancel).await {
                 Some(refused) => refused,
                 None => self.set.call(call, &context).await,
             }

@@ -1,5 +1,30 @@
 //! The long help of each command: one sentence and examples before the options, details after them.
 
+/// `regatta -h`: what people do every day.
+pub(super) const DAILY: &str = "\
+Fans out many tasks over one git repository, and lands their work
+
+Usage: regatta [OPTIONS] [PROMPT]…
+       regatta [OPTIONS] <COMMAND>
+
+Work:
+  regatta                    a conversation; --continue, --resume, --model MODEL
+  regatta -p PROMPT          one answer, which is printed
+  regatta run PROMPT…        a task for each prompt, in its own copy
+  regatta run --exec CMD     a command; --each 'src/**/*.rs' for each file
+  regatta demo               eight tasks on a sample repository, offline
+
+After a run:
+  regatta runs               list runs; runs show RUN, runs retry RUN
+  regatta results, logs      what tasks yielded, and what they printed
+  regatta diff, conflicts    their work as a patch, and what could not land
+  regatta apply, undo        land kept work, or take landed work back
+  regatta models, login      the models, and the keys of their providers
+
+Options of every command: --repo DIR, --json, -q, -v, --color, --progress
+--help lists all commands and options; regatta COMMAND -h has those of one
+";
+
 pub(super) const ROOT: &str = "\
 Fans out many tasks over one git repository, each in its own isolated copy,
 and lands their work.

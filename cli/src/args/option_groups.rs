@@ -130,8 +130,18 @@ mod tests {
             let inner = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
             let is_root = commands.is_empty() && command.get_name() == "regatta";
             commands.extend(inner);
-            // The list of all commands is as long as they are many.
+            // `-h` of the program has the commands of every day, and `--help` all of them.
             if is_root {
+                let daily = super::super::help_text::DAILY;
+                assert!(daily.lines().count() <= 24, "{daily}");
+                assert!(daily.lines().all(|line| line.chars().count() <= 80), "{daily}");
+                let named = daily.lines().filter_map(|line| line.strip_prefix("  regatta "));
+                let named =
+                    named.flat_map(|line| line.split("  ").next().unwrap_or("").split(", "));
+                for name in named.filter_map(|name| name.split_whitespace().next()) {
+                    let is_option = name.starts_with('-');
+                    assert!(is_option || command.find_subcommand(name).is_some(), "{name}");
+                }
                 commands.extend(command.find_subcommand("launch").cloned());
                 continue;
             }

@@ -10,6 +10,7 @@ use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
 use self::launch_line::{LAUNCH, with_launch};
+use super::help_text;
 use super::option_groups::grouped;
 use super::{Arguments, Command, LimitSetting};
 use crate::not_implemented;
@@ -49,6 +50,11 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     }
     if let Some(help) = help_below(&line) {
         return Ok(Parsed::Text(help));
+    }
+    if let [_program, word] = line.as_slice()
+        && word == "-h"
+    {
+        return Ok(Parsed::Text(help_text::DAILY.to_owned()));
     }
     let grammar = grammar();
     let mut line = with_launch(&grammar, line);

@@ -172,8 +172,11 @@ fn show(
     if !unverified.is_empty() {
         say(out, &format!("\n{}", unverified.join("\n")))?;
     }
+    // The work of a run that goes on is neither landed nor discarded by another command.
+    let is_over = matches!(run.state, RunState::Finished | RunState::Interrupted);
     let kept: Vec<_> = tasks
         .iter()
+        .filter(|_| is_over)
         .filter_map(|row| kept_reason(row).map(|why| (row.name.clone(), why)))
         .collect();
     let landed = LandedTasks {
@@ -185,7 +188,7 @@ fn show(
     let mut lines =
         closing_lines(&run.name, run.spec.merge, &landed, &kept, &failed_work, &context.hints);
     lines.extend(finder.lines(tasks.iter().filter_map(why_it_failed)));
-    if matches!(run.state, RunState::Finished | RunState::Interrupted) {
+    if is_over {
         let cancelled = run.tasks.cancelled + run.tasks.interrupted;
         lines.extend(retry_line(&run.name, run.tasks.failed, cancelled, &context.hints));
     }

@@ -119,10 +119,13 @@ impl Error {
         causes(source).fold(self, |error, cause| error.because(without_os_code(&cause)))
     }
 
-    /// Adds something to try.
+    /// Adds something to try, unless it is there already.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        let hint = hint.into();
+        if !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
         self
     }
 

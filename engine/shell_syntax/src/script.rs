@@ -2,6 +2,7 @@
 //! an undecidable part, and so is a node that a shell may read in another way.
 
 mod redirection;
+mod unseen;
 
 use engine::ports::{ShellPart, ShellSyntax, ShellWord};
 use tree_sitter::{Node, Parser};
@@ -62,6 +63,9 @@ impl Reader {
         if root.has_error() {
             self.undecidable("its syntax is not that of a shell");
         }
+        if let Some(reason) = unseen::reason(root, source) {
+            self.undecidable(reason);
+        }
         let mut script = Script { source, reader: self, open: vec![(root, level)] };
         while let Some((node, level)) = script.open.pop() {
             if level > DEEPEST {
@@ -102,8 +106,11 @@ impl Reader {
                     variables.extend(inner.variables);
                     open.push((Inner { variables, words: inner.words }, level + 1));
                 }
-                Runs::Beside(inner) => {
+                Runs::Beside(inner, doubt) => {
                     self.parts.push(ShellPart::Command { variables, words });
+                    if let Some(reason) = doubt {
+                        self.undecidable(reason);
+                    }
                     open.extend(inner.into_iter().rev().map(|inner| (inner, level + 1)));
                 }
             }
@@ -129,10 +136,14 @@ impl<'s, 't> Script<'s, 't> {
             | "elif_clause"
             | "else_clause"
             | "while_statement"
-            | "for_statement"
             | "case_statement"
             | "case_item"
             | "variable_assignments" => self.open_children(node, level),
+            "for_statement" => {
+                let name = node.child_by_field_name("variable").map(|name| self.text(name));
+                self.reader.parts.extend(name.filter(|name| !is_private(name)).map(assigned));
+                self.open_children(node, level);
+            }
             "do_group" | "subshell" => self.open_children(node, level + 1),
             "compound_statement" if !self.text(node).starts_with("((") => {
                 self.open_children(node, level + 1);
@@ -338,12 +349,22 @@ impl<'s, 't> Script<'s, 't> {
                 self.open_children(node, level + 1);
             }
         }
+        let text = self.text(node);
         let words = vec![
             ShellWord::Literal("[".to_owned()),
-            ShellWord::Computed(self.text(node).to_owned()),
+            ShellWord::Computed(text.strip_prefix('[').unwrap_or(text).to_owned()),
         ];
         self.reader.command(Inner { variables: Vec::new(), words }, level);
     }
+}
+
+/// Returns whether a loop variable is one that no program reads: those are not of lowercase letters only.
+fn is_private(name: &str) -> bool {
+    name.bytes().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+}
+
+fn assigned(name: &str) -> ShellPart {
+    ShellPart::Assignment(name.to_owned())
 }
 
 /// Returns whether a node of this kind is a word, or a part of one.

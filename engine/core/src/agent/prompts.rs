@@ -16,8 +16,11 @@ pub(super) const INTERRUPTED: &str = "interrupted: the engine was restarted whil
 Its effects may be there. It is not run again by itself; look before you repeat it.";
 
 /// The result of a tool call that was stopped because the work was aborted.
-pub(super) const ABORTED: &str = "interrupted: the work was aborted while this call ran, or before \
-it. Its effects may be there; look before you repeat it.";
+pub(super) const ABORTED: &str = "interrupted: the work was aborted while this call ran. Its effects \
+may be there; look before you repeat it.";
+
+/// The result of a tool call that had not begun, or was not allowed yet, when the work was aborted.
+pub(super) const NOT_RUN: &str = "not run: the work was aborted before this call.";
 
 /// The result of a tool call that was not run, or was stopped, because a user sent an input for the
 /// next request.

@@ -41,7 +41,7 @@ pub(super) async fn run_calls(
     let mut batch = Batch { conversation, context, calls, states, pushed: 0, end: None };
     let ran = batch.run(allowed).await;
     // If a result could not be written, the calls that still run are given up with the session.
-    batch.skip(0..calls.len(), prompts::ABORTED);
+    batch.give_up();
     let end = batch.end.take();
     for result in &conversation.messages[first..] {
         announce(context.listener, result);
@@ -130,9 +130,27 @@ impl Batch<'_, '_> {
 
     /// Gives an error result to every call that has none. Does not wait for calls that still run.
     async fn abort(&mut self) -> Result<(), AgentEnd> {
-        self.skip(0..self.calls.len(), prompts::ABORTED);
+        self.give_up();
         self.push_ended().await?;
         Err(AgentEnd::Aborted)
+    }
+
+    /// Ends the calls that have not ended with an error result. What has not begun, or was not allowed yet,
+    /// never runs.
+    fn give_up(&mut self) {
+        let unanswered = self.context.tools.withdraw_unanswered();
+        for index in 0..self.calls.len() {
+            match self.states[index] {
+                CallState::Waiting => self.skip(index..index + 1, prompts::NOT_RUN),
+                CallState::Started if unanswered.contains(&self.calls[index].id) => {
+                    let refused = ToolOutcome::Refused(ToolOutput::text(prompts::NOT_RUN));
+                    self.announce_end(index, &refused);
+                    self.states[index] = CallState::Ended(refused);
+                }
+                CallState::Started => self.skip(index..index + 1, prompts::ABORTED),
+                CallState::Ended(_) | CallState::Skipped(_) | CallState::Answered => {}
+            }
+        }
     }
 
     /// Ends the calls of `range` that have not ended with an error result.

@@ -1,6 +1,6 @@
 //! The port for tools, which models call, and for artifacts, the files that keep long output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -221,6 +221,11 @@ pub trait ToolRunner: Send + Sync {
 
     /// Runs one call. Errors are returned as an outcome for the model.
     async fn call(&self, call: ToolCall) -> ToolOutcome;
+
+    /// Withdraws the calls that wait for a person to allow them, and returns their ids. They never run.
+    fn withdraw_unanswered(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
 
     /// Stops the calls under way, whose futures may have been dropped before, and returns when they
     /// and their processes have ended.

@@ -2,7 +2,7 @@
 //! policy.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::ToolCall;
@@ -22,8 +22,38 @@ pub struct CallGate {
 pub struct Decided {
     /// What the call is about: its command, or its paths.
     pub what: String,
+    /// The folder in which the command of the call starts, if the call names one: its path from the root of
+    /// the working tree.
+    pub folder: Option<PathBuf>,
+    /// What was judged, of which an equal call has the same; empty if it cannot be known.
+    pub subjects: Vec<Subject>,
     /// The decision.
     pub decision: Decision,
+}
+
+/// What is judged of a call. Paths are from the root of the working tree, with symlinks followed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A change of this file, by any tool.
+    Change(PathBuf),
+    /// A command.
+    Command {
+        /// The tool that runs it.
+        tool: String,
+        /// Its text.
+        command: String,
+        /// The folder in which it starts.
+        folder: PathBuf,
+    },
+    /// Another call.
+    Call {
+        /// The tool.
+        tool: String,
+        /// The arguments, as JSON.
+        arguments: String,
+        /// The paths that it reads.
+        reads: Vec<PathBuf>,
+    },
 }
 
 impl CallGate {
@@ -40,25 +70,46 @@ impl CallGate {
         call: &ToolCall,
         view: &dyn WorkspaceView,
     ) -> Decided {
-        let allowed = Decided { what: String::new(), decision: Decision::Allow };
+        let allowed = Decided {
+            what: String::new(),
+            folder: None,
+            subjects: Vec::new(),
+            decision: Decision::Allow,
+        };
         if self.policy.allows_everything() {
             return allowed;
         }
         let Some((tool, access)) = tools.classified(call) else { return allowed };
         let name = &tool.spec().name;
-        let (what, request) = match access.class {
+        let mut shown_folder = None;
+        let (what, subjects, request) = match access.class {
             AccessClass::Read(paths) => {
                 let targets = targets(tool, view, &paths).await;
-                (paths.join(", "), CallRequest::read(name, targets))
+                let subjects = other_call(name, call, &targets).into_iter().collect();
+                (paths.join(", "), subjects, CallRequest::read(name, targets))
             }
             AccessClass::Write(paths) => {
                 let targets = targets(tool, view, &paths).await;
-                (paths.join(", "), CallRequest::write(name, targets))
+                let subjects = match known(&targets) {
+                    Some(paths) if !paths.is_empty() => {
+                        paths.into_iter().map(Subject::Change).collect()
+                    }
+                    Some(_) | None => other_call(name, call, &targets).into_iter().collect(),
+                };
+                (paths.join(", "), subjects, CallRequest::write(name, targets))
             }
-            AccessClass::Exec { command, folder } => {
+            AccessClass::Exec { command, folder: written } => {
                 let parts = self.shell.parts(&command);
-                let folder = if folder.is_empty() { "." } else { &folder };
+                let folder = if written.is_empty() { "." } else { &written };
                 let folder = tool.find(view, folder).await.map(|found| found.path());
+                if !written.is_empty() {
+                    shown_folder = Some(folder.clone().unwrap_or_else(|| written.into()));
+                }
+                let subject = folder.clone().map(|folder| Subject::Command {
+                    tool: name.clone(),
+                    command: command.clone(),
+                    folder,
+                });
                 let mut resolved = BTreeMap::new();
                 for path in shell_paths(&parts) {
                     let target = match &folder {
@@ -68,11 +119,30 @@ impl CallGate {
                     resolved.insert(path.to_owned(), target);
                 }
                 let target = |path: &str| resolved.get(path).cloned().unwrap_or(Target::Unknown);
-                (command, CallRequest::exec(name, parts, target))
+                let subjects = subject.into_iter().collect();
+                (command, subjects, CallRequest::exec(name, parts, target))
             }
         };
-        Decided { what, decision: self.policy.decide(&request) }
+        let decision = self.policy.decide(&request);
+        Decided { what, folder: shown_folder, subjects, decision }
     }
+}
+
+/// Returns the subject of a call that neither changes files whose paths are known nor runs a command;
+/// `None` if a path cannot be known.
+fn other_call(tool: &str, call: &ToolCall, targets: &[Target]) -> Option<Subject> {
+    let reads = known(targets)?;
+    let arguments = serde_json::to_string(&call.arguments).ok()?;
+    Some(Subject::Call { tool: tool.to_owned(), arguments, reads })
+}
+
+/// Returns the paths, if each is known.
+fn known(targets: &[Target]) -> Option<Vec<PathBuf>> {
+    let path = |target: &Target| match target {
+        Target::Path(path) => Some(path.clone()),
+        Target::Outside | Target::Unknown => None,
+    };
+    targets.iter().map(path).collect()
 }
 
 /// Resolves paths as the tool does.

@@ -4,5 +4,5 @@
 mod call_gate;
 mod tool_set;
 
-pub use call_gate::{CallGate, Decided};
+pub use call_gate::{CallGate, Decided, Subject};
 pub use tool_set::ToolSet;
