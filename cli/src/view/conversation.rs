@@ -3,6 +3,7 @@
 mod answers;
 mod sessions;
 mod successor;
+mod waking;
 
 use std::collections::VecDeque;
 use std::io;
@@ -213,8 +214,7 @@ impl Shown<'_> {
                 self.view.list_as_text();
             }
             self.draw()?;
-            let until_second = self.until_next_second();
-            let has_clock = self.view.has_clock() && !self.surface.is_plain();
+            let until_wake = self.until_wake();
             tokio::select! {
                 event = events.recv() => {
                     let Some(event) = event else {
@@ -245,7 +245,9 @@ impl Shown<'_> {
                     why => self.leave(ConversationEnd::Interrupted(why)),
                 },
                 what = engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
-                () = tokio::time::sleep(until_second), if has_clock => {}
+                () = tokio::time::sleep(until_wake.unwrap_or_default()), if until_wake.is_some() => {
+                    self.wake().await?;
+                }
             }
         }
     }
@@ -379,14 +381,6 @@ impl Shown<'_> {
 
     fn draw(&mut self) -> io::Result<()> {
         self.surface.draw(&mut self.view, self.began.elapsed(), &self.syntaxes)
-    }
-
-    /// Returns the time until the next second of the work.
-    fn until_next_second(&self) -> Duration {
-        let command = self.view.command.as_ref().map(|command| command.since);
-        let since = self.view.work.map(|work| work.since).or(command).unwrap_or_default();
-        let nanos = self.began.elapsed().saturating_sub(since).subsec_nanos();
-        Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
     }
 }
 

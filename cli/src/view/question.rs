@@ -44,11 +44,20 @@ pub(super) fn request_details(call: &ToolCall) -> Vec<String> {
     let marked = |mark: &str, text: &str| -> Vec<String> {
         text.lines().map(|line| format!("{mark}{line}")).collect()
     };
+    // The others may change what the call does: the folder of a command.
+    let others = |shown: &str| -> Vec<String> {
+        let others = call.arguments.iter().filter(|(name, _)| *name != shown);
+        let line = |(name, value): (&String, &Value)| match value.as_str() {
+            Some(text) => format!("{name}: {text}"),
+            None => format!("{name}: {value}"),
+        };
+        others.map(line).collect()
+    };
     if let Some(command) = text("command") {
-        return marked("", command);
+        return [others("command"), marked("", command)].concat();
     }
     if let Some(content) = text("content") {
-        return marked("+ ", content);
+        return [others("content"), marked("+ ", content)].concat();
     }
     let edits = call.arguments.get("edits").and_then(Value::as_array);
     if let Some(edits) = edits {
@@ -61,7 +70,7 @@ pub(super) fn request_details(call: &ToolCall) -> Vec<String> {
         let lines = edits
             .iter()
             .flat_map(|edit| [part(edit, "oldText", "- "), part(edit, "newText", "+ ")].concat());
-        return lines.collect();
+        return others("edits").into_iter().chain(lines).collect();
     }
     let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
     marked("", &arguments)

@@ -43,7 +43,7 @@ impl ViewState {
         if let Some(effects) = self.picker_key(key) {
             return effects;
         }
-        if let Some(effects) = self.question_key(key) {
+        if let Some(effects) = self.question_key(key, now) {
             return effects;
         }
         if self.history.query().is_some() && self.search_key(key) == Handled::Yes {
@@ -196,7 +196,7 @@ impl ViewState {
     }
 
     /// The text was changed.
-    fn edited(&mut self) {
+    pub(super) fn edited(&mut self) {
         self.history.leave();
         self.complete();
     }
@@ -241,6 +241,7 @@ impl ViewState {
             picker.paste(text);
             return;
         }
+        self.type_pressed();
         self.editor.paste(text);
         self.edited();
     }

@@ -1,6 +1,7 @@
 //! The questions of the session, the oldest of which the user answers by a key.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use protocol::{Question, QuestionId};
@@ -10,11 +11,27 @@ use crate::view::command::InputForm;
 use crate::view::entry::NoteKind;
 use crate::view::question::{keys, request_details};
 
+/// How long nothing else may be typed after a letter for it to answer.
+const ALONE: Duration = Duration::from_millis(150);
+
+/// The letter that shows all about a call.
+const DETAILS: char = 'd';
+
+const NOT_EMPTY: &str = "Esc refuses once the input is empty; Ctrl-C clears it";
+
 /// The open questions, oldest first.
 #[derive(Debug, Default)]
 pub(in crate::view) struct OpenQuestions {
     open: VecDeque<Question>,
     details: Details,
+    pressed: Option<PressedKey>,
+}
+
+/// A letter that answers the oldest question, unless more is typed.
+#[derive(Clone, Copy, Debug)]
+struct PressedKey {
+    letter: char,
+    at: Duration,
 }
 
 /// Whether the whole call is displayed.
@@ -53,24 +70,71 @@ impl ViewState {
     }
 
     pub(super) fn question_closed(&mut self, id: QuestionId) {
+        if self.questions.open.front().is_some_and(|question| question.id == id) {
+            self.type_pressed();
+        }
         self.questions.open.retain(|question| question.id != id);
         self.questions.details = Details::Hidden;
     }
 
-    /// Applies a key while a question is open. What is being typed keeps its keys.
-    pub(super) fn question_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+    /// Applies a key while a question is open. What is being typed keeps its keys: a letter answers when
+    /// [`ViewState::settle`] finds that nothing was typed after it.
+    pub(super) fn question_key(&mut self, key: KeyEvent, now: Duration) -> Option<Vec<Effect>> {
         let question = self.questions.open.front()?;
+        let is_plain = (key.modifiers - KeyModifiers::SHIFT).is_empty();
+        if self.questions.pressed.is_some() {
+            match key.code {
+                KeyCode::Enter => return Some(self.answer_by_pressed()),
+                KeyCode::Char(_) if is_plain => self.type_pressed(),
+                _ => self.questions.pressed = None,
+            }
+            let is_taken_back = matches!(key.code, KeyCode::Esc | KeyCode::Backspace);
+            return is_taken_back.then(Vec::new);
+        }
         match key.code {
-            KeyCode::Esc => {
+            KeyCode::Esc if self.editor.is_empty() => {
                 let default = question.default.clone();
                 Some(self.answer(default))
             }
-            KeyCode::Char(letter)
-                if self.editor.is_empty() && (key.modifiers - KeyModifiers::SHIFT).is_empty() =>
-            {
-                self.question_letter(letter)
+            KeyCode::Esc if self.completion.is_none() && self.history.query().is_none() => {
+                self.hint = Some(NOT_EMPTY.to_owned());
+                Some(Vec::new())
+            }
+            KeyCode::Char(letter) if self.editor.is_empty() && is_plain => {
+                let lower = letter.to_ascii_lowercase();
+                let is_choice = question.choices.iter().any(|choice| choice.key == lower);
+                (is_choice || lower == DETAILS).then(|| {
+                    self.questions.pressed = Some(PressedKey { letter, at: now });
+                    Vec::new()
+                })
             }
             _ => None,
+        }
+    }
+
+    /// Returns when the letter that was pressed answers if nothing more is typed.
+    pub(in crate::view) fn settles_at(&self) -> Option<Duration> {
+        self.questions.pressed.map(|pressed| pressed.at + ALONE)
+    }
+
+    /// Applies the letter that was pressed, if it is time. All that was typed must have been applied before.
+    pub(in crate::view) fn settle(&mut self, now: Duration) -> Vec<Effect> {
+        match self.settles_at() {
+            Some(at) if at <= now => self.answer_by_pressed(),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn answer_by_pressed(&mut self) -> Vec<Effect> {
+        let pressed = self.questions.pressed.take();
+        pressed.and_then(|pressed| self.question_letter(pressed.letter)).unwrap_or_default()
+    }
+
+    /// The letter that was pressed is the begin of a text.
+    pub(super) fn type_pressed(&mut self) {
+        if let Some(pressed) = self.questions.pressed.take() {
+            self.editor.insert(pressed.letter);
+            self.edited();
         }
     }
 
@@ -78,7 +142,7 @@ impl ViewState {
     fn question_letter(&mut self, letter: char) -> Option<Vec<Effect>> {
         let question = self.questions.open.front()?;
         let letter = letter.to_ascii_lowercase();
-        if letter == 'd' {
+        if letter == DETAILS {
             let details = match self.questions.details {
                 Details::Hidden => Details::Shown,
                 Details::Shown => Details::Hidden,
@@ -134,6 +198,12 @@ mod tests {
         }
     }
 
+    /// Presses a key and nothing after it.
+    fn press_alone(view: &mut ViewState, code: KeyCode) -> Vec<Effect> {
+        let effects = press(view, code, KeyModifiers::NONE);
+        [effects, view.settle(ALONE)].concat()
+    }
+
     fn ask(view: &mut ViewState, question: &Question) {
         let event = SessionEvent::QuestionAsked { question: question.clone() };
         view.event(&event, Duration::ZERO);
@@ -153,15 +223,55 @@ mod tests {
             ask(&mut view, &second);
             let line = "allow bash make? y once · s session · n no · d details";
             assert!(live_text(&view).contains(line), "{}", live_text(&view));
-            let none = KeyModifiers::NONE;
-            assert_eq!(press(&mut view, code, none), [Effect::Answer(first.id, choice.to_owned())]);
+            let answer = [Effect::Answer(first.id, choice.to_owned())];
+            assert_eq!(press_alone(&mut view, code), answer);
             assert!(live_text(&view).contains("allow write a?"));
             let closed = SessionEvent::QuestionClosed { question_id: second.id, choice_id: None };
             view.event(&closed, Duration::ZERO);
             assert!(!live_text(&view).contains("allow"));
-            assert_eq!(press(&mut view, KeyCode::Char('y'), none), []);
+            assert_eq!(press_alone(&mut view, KeyCode::Char('y')), []);
             assert_eq!(view.editor.text(), "y");
         }
+    }
+
+    #[test]
+    fn a_letter_answers_only_if_nothing_is_typed_after_it() {
+        for text in ["stop it", "do not", "yes", "No", "ss"] {
+            let mut view = test_view();
+            ask(&mut view, &question("bash make", "1"));
+            for letter in text.chars() {
+                assert_eq!(press(&mut view, KeyCode::Char(letter), KeyModifiers::NONE), []);
+            }
+            assert_eq!(view.settle(Duration::from_secs(9)), [], "{text}");
+            assert_eq!(view.editor.text(), text);
+            assert!(!live_text(&view).contains("asks about commands"), "{text}");
+            assert_eq!(
+                press(&mut view, KeyCode::Esc, KeyModifiers::NONE),
+                [],
+                "it does not refuse"
+            );
+            assert!(live_text(&view).contains("once the input is empty"), "{}", live_text(&view));
+        }
+        let mut view = test_view();
+        let asked = question("bash make", "1");
+        ask(&mut view, &asked);
+        let letter = |view: &mut ViewState| press(view, KeyCode::Char('s'), KeyModifiers::NONE);
+        assert_eq!(letter(&mut view), []);
+        view.paste("ave it");
+        assert_eq!((view.settles_at(), view.editor.take()), (None, "save it".to_owned()));
+        for taken_back in [KeyCode::Esc, KeyCode::Backspace] {
+            letter(&mut view);
+            assert_eq!(press(&mut view, taken_back, KeyModifiers::NONE), []);
+            assert_eq!(view.settle(Duration::from_secs(9)), []);
+            assert!(view.editor.is_empty());
+        }
+        letter(&mut view);
+        assert_eq!(view.settle(Duration::from_millis(149)), []);
+        let answer = [Effect::Answer(asked.id, "session".to_owned())];
+        assert_eq!(view.settle(Duration::from_millis(150)), answer);
+        ask(&mut view, &question("bash make", "2"));
+        letter(&mut view);
+        assert_eq!(press(&mut view, KeyCode::Enter, KeyModifiers::NONE).len(), 1, "Enter ends it");
     }
 
     #[test]
@@ -172,8 +282,8 @@ mod tests {
             (
                 "1",
                 "bash",
-                json!({ "command": "make\n./run \u{1b}[2J" }),
-                &["make", "./run \\u{1b}[2J"][..],
+                json!({ "command": "make\n./run \u{1b}[2J", "workdir": "sub" }),
+                &["workdir: sub", "make", "./run \\u{1b}[2J"][..],
             ),
             ("2", "edit", json!({ "path": "a", "edits": edits }), &["- one", "- two", "+ three"]),
             ("3", "write", json!({ "path": "a", "content": "x\ny" }), &["+ x", "+ y"]),
@@ -183,7 +293,7 @@ mod tests {
             let start = SessionEvent::ToolExecutionStart { tool_call_id, tool_name, args };
             view.event(&start, Duration::ZERO);
             ask(&mut view, &question(tool, id));
-            assert_eq!(press(&mut view, KeyCode::Char('d'), KeyModifiers::NONE), []);
+            assert_eq!(press_alone(&mut view, KeyCode::Char('d')), []);
             let text = live_text(&view);
             for line in shown {
                 assert!(text.contains(line), "{line}: {text}");
