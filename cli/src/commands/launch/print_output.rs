@@ -10,6 +10,7 @@ use protocol::{Event, EventKind, SessionEvent};
 use super::super::note::note;
 use super::write_lines;
 use crate::args::{Globals, OutputMode};
+use crate::process;
 use crate::render::{self, PrintStatus, SessionJson, View};
 use regatta::app_context::AppContext;
 
@@ -63,17 +64,14 @@ impl<'a> PrintOutput<'a> {
         }
     }
 
-    /// Says in a last line how many calls of tools were refused, if any.
+    /// Says in a last line how many calls of tools were refused, if any: also to a user who wants no notes.
     pub(super) fn end(&self) {
         let calls = match self.refused {
             0 => return,
             1 => "1 tool call was refused".to_owned(),
             more => format!("{more} tool calls were refused"),
         };
-        note(
-            self.globals,
-            &format!("note: {calls}; --approval-mode yolo runs what no rule denies"),
-        );
+        process::notify(&format!("note: {calls}; --approval-mode yolo runs what no rule denies"));
     }
 
     /// Takes away what is displayed only for now.
