@@ -245,6 +245,7 @@ impl From<SettingsError> for Error {
             // These say what is valid there.
             SettingsError::TooLarge { .. }
             | SettingsError::Malformed { .. }
+            | SettingsError::UnknownRules(_)
             | SettingsError::Rule { .. }
             | SettingsError::Value { .. } => settings,
         }

@@ -34,6 +34,9 @@ pub enum SettingsError {
         /// The mistake.
         mistake: Mistake,
     },
+    /// A key that may stand for rules for calls of tools is unknown.
+    #[error(transparent)]
+    UnknownRules(UnknownKey),
     /// A rule for calls of tools is none.
     #[error("{origin}: `{key}`: {error}")]
     Rule {
@@ -58,7 +61,8 @@ pub enum SettingsError {
     },
 }
 
-/// An unknown key in the settings file. It is only a warning, because another version may know it.
+/// An unknown key in the settings file. It is only a warning, because another version may know it, unless it
+/// may stand for rules for calls of tools.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}: there is no setting `{key}`{}", .file.display(), hint(*.nearest))]
 pub struct UnknownKey {

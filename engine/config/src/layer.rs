@@ -21,6 +21,9 @@ pub(crate) const LARGEST: u64 = 1 << 20;
 /// The maximum number of unknown keys that are reported.
 const UNKNOWN: usize = 20;
 
+/// The group of the rules for calls of tools.
+const APPROVALS: &str = "approvals";
+
 /// The values that one layer sets, and its unknown keys.
 #[derive(Debug, Default)]
 pub(crate) struct Layer {
@@ -120,21 +123,25 @@ impl Layer {
                     let message = format!("`{path}` is a group of settings, not a value");
                     return Err(malformed(file, name.line, &message));
                 }
-                _ => self.unknown(&path, file, name.line),
+                _ => self.unknown(&path, file, name.line)?,
             }
         }
         Ok(())
     }
 
-    fn unknown(&mut self, path: &str, file: &Path, line: u64) {
-        if self.unknown.len() < UNKNOWN {
-            self.unknown.push(UnknownKey {
-                file: file.to_owned(),
-                line,
-                key: quote_within(path, 60),
-                nearest: Key::nearest(path),
-            });
+    /// Keeps an unknown key for a warning. One that may stand for rules of approvals is an error: a session
+    /// without them would run what they refuse.
+    fn unknown(&mut self, path: &str, file: &Path, line: u64) -> Result<(), SettingsError> {
+        let key = quote_within(path, 60);
+        let unknown = UnknownKey { file: file.to_owned(), line, key, nearest: Key::nearest(path) };
+        let is_of_approvals = |key: &str| key.split('.').next() == Some(APPROVALS);
+        if is_of_approvals(path) || unknown.nearest.is_some_and(is_of_approvals) {
+            return Err(SettingsError::UnknownRules(unknown));
         }
+        if self.unknown.len() < UNKNOWN {
+            self.unknown.push(unknown);
+        }
+        Ok(())
     }
 }
 

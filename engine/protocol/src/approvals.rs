@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::quote_within;
+use crate::rule_mistakes::{never_a_command, never_a_path};
 
 /// The maximum number of bytes of a rule.
 const LONGEST: usize = 1024;
@@ -137,6 +138,27 @@ pub enum RuleError {
         "the glob of the rule `{0}` must be a path from the root of the working tree, with `*`, `**` and `?`"
     )]
     Glob(String),
+    /// It can never match.
+    #[error("the rule `{rule}` matches nothing, because {why}; write {instead}")]
+    Never {
+        /// The rule.
+        rule: String,
+        /// Why it matches nothing.
+        why: &'static str,
+        /// What to write in its place.
+        instead: String,
+    },
+    /// It is about commands of one word only.
+    #[error(
+        "the rule `{rule}` matches no command with arguments, such as `{name} x`; write `bash({name} *)` for \
+         `{name}` with any arguments, or `bash({name}* *)` for each command that begins with `{name}`"
+    )]
+    NoArguments {
+        /// The rule.
+        rule: String,
+        /// The begin of the name of the command.
+        name: String,
+    },
 }
 
 fn meant(near: &Option<&'static str>) -> String {
@@ -179,12 +201,28 @@ impl FromStr for ApprovalRule {
             return Err(RuleError::Form(shown()));
         }
         let lower = tool.to_ascii_lowercase();
+        let never = |(why, instead)| RuleError::Never { rule: shown(), why, instead };
         let glob = || match pattern {
             None | Some("*" | "**") => Ok(None),
-            Some(pattern) => glob(pattern).map(Some).ok_or_else(|| RuleError::Glob(shown())),
+            Some(pattern) => match never_a_path(tool, pattern) {
+                Some(why) => Err(never(why)),
+                None => glob(pattern).map(Some).ok_or_else(|| RuleError::Glob(shown())),
+            },
         };
         let calls = match lower.as_str() {
-            "bash" => RuleCalls::Command(pattern.and_then(command_pattern)),
+            "bash" => {
+                if let Some(why) = pattern.and_then(never_a_command) {
+                    return Err(never(why));
+                }
+                let words = pattern.and_then(command_pattern);
+                if let Some([name]) = words.as_deref()
+                    && let Some(name) = name.strip_suffix('*')
+                {
+                    let (rule, name) = (shown(), quote_within(name, 60));
+                    return Err(RuleError::NoArguments { rule, name });
+                }
+                RuleCalls::Command(words)
+            }
             "read" => RuleCalls::Read(glob()?),
             writer if WRITERS.contains(&writer) => RuleCalls::Write(glob()?),
             _ if pattern.is_some() && (TOOLS.contains(&&*lower) || tool.starts_with("mcp__")) => {
@@ -275,6 +313,11 @@ mod tests {
             ("bash(cargo test *)", command(&["cargo", "test", "*"])),
             ("Bash(npm run:*)", command(&["npm", "run", "*"])),
             (" bash( cargo  test ) ", command(&["cargo", "test"])),
+            ("bash(npm run test*)", command(&["npm", "run", "test*"])),
+            ("bash(rm* *)", command(&["rm*", "*"])),
+            ("bash(find * -exec rm {} ;)", command(&["find", "*", "-exec", "rm", "{}", ";"])),
+            ("bash(grep a|b x)", command(&["grep", "a|b", "x"])),
+            ("bash(make CI=1)", command(&["make", "CI=1"])),
             ("edit(docs/**)", write("docs/**")),
             ("Write(./docs/)", write("docs")),
             ("MultiEdit", RuleCalls::Write(None)),
@@ -311,6 +354,22 @@ mod tests {
             ("read(~/.ssh/**)", "a path from the root of the working tree"),
             ("edit(a.{rs,md})", "a path from the root of the working tree"),
             (long.as_str(), "longer than 1024 bytes"),
+            ("edit(docs//f)", "write `edit(docs/f)`"),
+            ("edit(./docs/./f)", "write `edit(docs/f)`"),
+            ("Edit(././f)", "write `Edit(f)`"),
+            ("read(.)", "write `read`"),
+            ("edit(!docs)", "no exceptions; write what it is about in `allow`, `ask` or `deny`"),
+            ("edit(docs\\f)", "write `edit(docs/f)`"),
+            ("bash(\"rm x\")", "without their quotes; write `bash(rm x)`"),
+            ("bash(echo 'a')", "write `bash(echo a)`"),
+            ("bash(rm x && ls)", "compared by itself; write `bash(rm x)`, `bash(ls)`"),
+            ("bash(cat a|| rm *)", "write `bash(cat a)`, `bash(rm *)`"),
+            ("bash(ls | wc)", "write `bash(ls)`, `bash(wc)`"),
+            ("bash(cd .github; *)", "write `bash(cd .github)`"),
+            ("bash(echo x > f)", "write `bash(echo x)`, and `edit(FILE)`"),
+            ("bash(make 2>&1)", "write `bash(make)`, and `edit(FILE)`"),
+            ("bash(CI=1 make *)", "write `bash(make *)`"),
+            ("bash(rm*)", "no command with arguments, such as `rm x`; write `bash(rm *)`"),
         ] {
             let error = text.parse::<ApprovalRule>().expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -23,6 +23,7 @@ mod outcome;
 mod path;
 mod question;
 mod reached_limit;
+mod rule_mistakes;
 mod session;
 mod session_entry;
 mod session_event;

@@ -195,6 +195,19 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "config.yml:2: `approvals.deny`: the rule `bsh(rm *)` names no tool; did you mean `bash`?",
         ),
         (
+            "approvals:\n  denny: ['bash(rm *)']\n",
+            "config.yml:2: there is no setting `approvals.denny`; did you mean `approvals.deny`?",
+        ),
+        (
+            "approval: { deny: ['bash(rm *)'] }",
+            "config.yml:1: there is no setting `approval`; did you mean `approvals`?",
+        ),
+        (
+            "deny: ['bash(rm *)']",
+            "config.yml:1: there is no setting `deny`; did you mean `approvals.deny`?",
+        ),
+        ("approvals: { block: [bash] }", "config.yml:1: there is no setting `approvals.block`"),
+        (
             "approvals: { ask: [3] }",
             "config.yml:1: `approvals.ask` must be a list of rules such as `bash(cargo test *)` or \
              `edit(docs/**)`, not this one",

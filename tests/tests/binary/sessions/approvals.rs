@@ -32,6 +32,7 @@ fn calls_that_have_to_be_asked_about_are_refused_counted_and_said_and_rules_deci
     for (words, settings, refused) in [
         ("", "", [false; 5]),
         ("--approval-mode ask", "", [true, true, true, false, true]),
+        ("-q --approval-mode ask", "", [true, true, true, false, true]),
         ("--approval-mode write", "approvals: { mode: ask }", [false, false, true, false, true]),
         (
             "",
@@ -103,6 +104,7 @@ fn a_rule_or_a_mode_that_cannot_be_is_refused_with_its_place() {
         ("approvals: { deny: ['bsh(rm *)'] }", "did you mean `bash`?"),
         ("approvals: { allow: ['*'] }", "every tool"),
         ("approvals: { ask: { bash: true } }", "must be a list of rules"),
+        ("approvals: { denny: ['bash(rm *)'] }", "did you mean `approvals.deny`?"),
         ("approvals: { mode: maybe }", "must be `ask`, `write` or `yolo`, not `maybe`"),
     ] {
         place.home().configure(settings);
