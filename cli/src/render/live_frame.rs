@@ -92,7 +92,10 @@ pub fn run_conditions(
     if !pass_env.is_empty() {
         lines.push(format!("passes {} on to what tasks run", list(pass_env)));
     }
-    let carries = |whose: &str, globs: &[String]| format!("carries {} into {whose}", list(globs));
+    let carries = |whose: &str, globs: &[String]| {
+        // Whether there are such files is not known yet.
+        format!("carries what matches {} into {whose}", list(globs))
+    };
     if let Some(whose) = rest(own.carry_tasks, "carried files")
         && !needs.carry.is_empty()
     {
