@@ -1,11 +1,12 @@
 //! The limits of the text that a model is shown, and the formatting of paths and file names for it.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use engine::ports::FileKind;
-use protocol::RepoPath;
+use protocol::{RepoPath, is_unseen};
 
 /// How much of the beginning and of the end of a command's output is shown: at most 50 KB and 3000
 /// lines together, including the notice. The end gets more space because most errors are there.
@@ -40,6 +41,28 @@ pub(crate) const DIFF_KEPT: usize = 32 << 10;
 
 /// How many bytes are kept of a model's reason why the task cannot be done.
 pub(crate) const MAX_REASON: usize = 8 << 10;
+
+/// How many bytes at the beginning of a file decide whether it is text.
+pub(crate) const PROBE: usize = 8 << 10;
+
+/// Returns whether a file with this beginning is binary.
+pub(crate) fn is_binary(beginning: &[u8]) -> bool {
+    beginning[..beginning.len().min(PROBE)].contains(&0)
+}
+
+/// Returns a line of a file with U+FFFD for each character that cannot be seen: what removes it later, or
+/// obeys it, would show another line than the file has.
+pub(crate) fn visible(line: &str) -> Cow<'_, str> {
+    let is_shown = |letter: char| letter == '\t' || !is_unseen(letter);
+    match line.chars().all(is_shown) {
+        true => Cow::Borrowed(line),
+        false => {
+            let letters =
+                line.chars().map(|letter| if is_shown(letter) { letter } else { '\u{fffd}' });
+            Cow::Owned(letters.collect())
+        }
+    }
+}
 
 /// Returns the longest beginning of `text` of at most `bytes` bytes.
 pub(crate) fn head(text: &str, bytes: usize) -> &str {

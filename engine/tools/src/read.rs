@@ -14,9 +14,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::folder::folder_output;
-use self::page::{CHUNK, LineRange, Page, PageEnd, PageReader, Total, is_binary};
+use self::page::{CHUNK, LineRange, Page, PageEnd, PageReader, Total};
 use crate::builtin::{Builtin, Session, rename, text};
-use crate::display::{self, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES};
+use crate::display::{self, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES, is_binary};
 use crate::error::{FileError, ToolError};
 
 /// The tool `read`.
@@ -70,8 +70,11 @@ impl Builtin for Read {
             found @ Found::Missing { .. } => {
                 return Err(paths.missing(view, text, &found).await.into());
             }
+            Found::Folder(_) if arguments.offset.is_some_and(|offset| offset > 1) => {
+                return Err(ReadError::FolderOffset(shown).into());
+            }
             Found::Folder(path) => {
-                let listed = folder_output(view, &path).await;
+                let listed = folder_output(view, &path, arguments.limit).await;
                 listed.map_err(|error| FileError::of("list", &shown, error))?
             }
             Found::File { path, .. } => {
@@ -115,6 +118,11 @@ pub(crate) enum ReadError {
         /// How many megabytes are searched.
         megabytes: u64,
     },
+    /// A folder is read from an offset.
+    #[error(
+        "{0} is a folder, which is listed from its first name on; use ls with a limit for more names"
+    )]
+    FolderOffset(String),
 }
 
 impl From<ReadError> for ToolError {
@@ -194,6 +202,9 @@ fn page_output(
     if page.is_lossy {
         notices
             .push("Bytes that are not UTF-8 are shown as \u{fffd}; edit refuses this file".into());
+    }
+    if page.has_unseen {
+        notices.push("Characters that cannot be seen are shown as \u{fffd}".into());
     }
     if !notices.is_empty() {
         text.push_str(&format!("\n\n[{}]", notices.join(". ")));

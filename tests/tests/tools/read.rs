@@ -16,6 +16,7 @@ over_both_views! {
     a_line_without_an_end_is_cut_between_characters,
     binary_files_are_refused_and_other_encodings_are_told,
     marks_and_returns_are_not_shown,
+    what_cannot_be_seen_is_shown_as_a_sign,
     what_is_not_there_is_told_with_what_is,
     a_folder_is_listed_with_hostile_names_in_quotes,
     a_folder_is_listed_two_levels_deep,
@@ -118,6 +119,17 @@ async fn marks_and_returns_are_not_shown(kind: ViewKind) {
     assert_eq!(session.said("read", json!({ "path": "dos.txt" })).await, "     1  a\n     2  b");
 }
 
+async fn what_cannot_be_seen_is_shown_as_a_sign(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("odd", "a\rb\t\u{1b}[2J \u{202e}c\n");
+    let shown = "a\u{fffd}b\t\u{fffd}[2J \u{fffd}c";
+    let notice = "[Characters that cannot be seen are shown as \u{fffd}]";
+    let read = session.said("read", json!({ "path": "odd" })).await;
+    assert_eq!(read, format!("     1  {shown}\n\n{notice}"));
+    let found = session.said("grep", json!({ "pattern": "c$" })).await;
+    assert_eq!(found, format!("odd\n1:{shown}"));
+}
+
 async fn what_is_not_there_is_told_with_what_is(kind: ViewKind) {
     let session = Session::new(kind).await;
     session.put("src/parser.rs", "");
@@ -180,6 +192,10 @@ async fn a_full_folder_is_listed_in_part(kind: ViewKind) {
     }
     let listing = session.said("read", json!({ "path": "many" })).await;
     assert!(listing.contains("\nf499\n\n[Showing 500 of 600 names"), "{listing}");
+    let two = session.said("read", json!({ "path": "many", "limit": 2, "offset": 1 })).await;
+    assert_eq!(two, "f000\nf001\n\n[Showing 2 of 600 names. Use ls with a limit for more]");
+    let later = session.failed("read", json!({ "path": "many", "offset": 2 })).await;
+    assert!(later.contains("many is a folder, which is listed from its first name on"), "{later}");
 }
 
 async fn pipes_and_devices_are_not_opened(kind: ViewKind) {

@@ -279,9 +279,13 @@ async fn what_is_no_text_is_left_out_and_never_waited_for(kind: ViewKind) {
     session.put("late", [&b"needle\n"[..], &b"x\n".repeat(100_000), b"\0"].concat());
     session.put(OsStr::from_bytes(b"odd\xff\n"), b"needle \xff\x1b[2J\n");
     let found = grep(&session, json!({ "pattern": "needle" })).await;
-    assert_eq!(found, "\"odd\\377\\n\"\n1:needle \u{fffd}\u{1b}[2J", "as read shows it");
+    let binary = "[Binary files that were not searched: 1]";
+    let odd = "\"odd\\377\\n\"\n1:needle \u{fffd}\u{fffd}[2J";
+    assert_eq!(found, format!("late\n1:needle\n\n{odd}\n\n{binary}"), "as read shows it");
+    let late = session.said("read", json!({ "path": "late", "limit": 1 })).await;
+    assert!(late.starts_with("     1  needle\n"), "{late}");
     let none = grep(&session, json!({ "pattern": "text" })).await;
-    assert_eq!(none, "No matches found\n\n[Binary files that were not searched: 2]");
+    assert_eq!(none, format!("No matches found\n\n{binary}"));
     let refused = session.failed("grep", json!({ "pattern": "needle", "path": "binary" })).await;
     assert!(refused.starts_with("`binary` is a binary file (15 bytes)"), "{refused}");
     let refused = session.failed("grep", json!({ "pattern": "needle", "path": "pipe" })).await;
@@ -301,7 +305,8 @@ async fn a_file_is_searched_by_its_path(kind: ViewKind) {
 async fn wrong_patterns_are_told(kind: ViewKind) {
     let session = Session::new(kind).await;
     for (tool, arguments, told) in [
-        ("grep", json!({ "pattern": "a(b" }), "unclosed group"),
+        ("grep", json!({ "pattern": "a(b" }), "/pattern: `a(b`: unclosed group"),
+        ("grep", json!({ "pattern": "\\" }), "/pattern: `\\`: `\\` at its end escapes nothing"),
         ("grep", json!({ "pattern": "(?=a)" }), "look-around"),
         ("grep", json!({ "pattern": "(\\w{1000}){1000}" }), "size limit"),
         ("grep", json!({ "pattern": "a", "glob": "{a" }), "/glob: error parsing glob"),

@@ -10,8 +10,9 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
+use protocol::quote;
 
-use crate::display::{SCAN_BYTES, SEARCH_BYTES, SEARCH_COLUMNS, head};
+use crate::display::{PROBE, SCAN_BYTES, SEARCH_BYTES, SEARCH_COLUMNS, head, is_binary, visible};
 use crate::error::ToolError;
 
 /// The largest file in which matches may span lines, and the longest line that is searched otherwise.
@@ -55,8 +56,15 @@ impl LineSearch {
             builder.line_terminator(Some(b'\n'));
         }
         let matcher = builder.build(&options.pattern).map_err(|error| {
+            // The error quotes what the matcher makes of the pattern.
+            let error = error.to_string();
+            let why = error.rsplit_once("error: ").map_or(error.as_str(), |(_, why)| why);
+            let escapes =
+                options.pattern.chars().rev().take_while(|letter| *letter == '\\').count();
+            let why = if escapes % 2 == 1 { "`\\` at its end escapes nothing" } else { why };
+            let pattern = quote(&options.pattern);
             ToolError::Arguments(format!(
-                "/pattern: {error}. For a plain text, set \"literal\" to true"
+                "/pattern: `{pattern}`: {why}. For a plain text, set \"literal\" to true"
             ))
         })?;
         let (spans_lines, context) = (options.spans_lines, options.context);
@@ -74,7 +82,8 @@ impl LineSearch {
             .before_context(self.context)
             .after_context(self.context)
             .heap_limit(Some(heap))
-            .binary_detection(BinaryDetection::quit(0))
+            // What is binary is decided as `read` does it.
+            .binary_detection(BinaryDetection::none())
             .build()
     }
 }
@@ -233,20 +242,20 @@ impl SearchJob {
             found.too_large += 1;
             return;
         }
-        found.searched += 1;
-        let (matches, bytes) = (found.matches, found.bytes);
-        let mut lines =
-            LineSink { found, limits: self.limits, lines: Vec::new(), is_binary: false };
-        let content = Stoppable { content: file.content, stop: &self.stop };
-        let searched = searcher.search_reader(&self.search.matcher, content, &mut lines);
-        let LineSink { lines, is_binary, .. } = lines;
-        if is_binary {
-            // What was found before the first NUL is not text either.
-            (found.matches, found.bytes, found.is_full) = (matches, bytes, false);
+        let mut content = Stoppable { content: file.content, stop: &self.stop };
+        let mut beginning = Vec::new();
+        let probed = (&mut content).take(PROBE as u64).read_to_end(&mut beginning);
+        let is_utf_16 = beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff");
+        if is_binary(&beginning) && !is_utf_16 {
             found.binary += 1;
-            found.searched -= 1;
             return;
         }
+        found.searched += 1;
+        let mut lines = LineSink { found, limits: self.limits, lines: Vec::new() };
+        let content = beginning.as_slice().chain(content);
+        let searched = searcher.search_reader(&self.search.matcher, content, &mut lines);
+        let searched = probed.and(searched);
+        let LineSink { lines, .. } = lines;
         if searched.is_err() || file.stat.size > SCAN_BYTES {
             found.too_large += 1;
         }
@@ -276,7 +285,6 @@ struct LineSink<'a> {
     found: &'a mut Found,
     limits: JobLimits,
     lines: Vec<ShownLine>,
-    is_binary: bool,
 }
 
 impl LineSink<'_> {
@@ -292,7 +300,7 @@ impl LineSink<'_> {
         let shown = head(&text, SEARCH_COLUMNS);
         self.found.is_long |= shown.len() < line.len();
         self.found.bytes += shown.len();
-        let (number, text) = (number.unwrap_or_default(), shown.to_owned());
+        let (number, text) = (number.unwrap_or_default(), visible(shown).into_owned());
         self.lines.push(ShownLine { number, kind, of, text });
     }
 }
@@ -321,11 +329,6 @@ impl Sink for LineSink<'_> {
         };
         self.push(found.line_number(), found.bytes(), of, LineKind::Context);
         Ok(true)
-    }
-
-    fn binary_data(&mut self, _: &Searcher, _: u64) -> Result<bool, io::Error> {
-        self.is_binary = true;
-        Ok(false)
     }
 }
 

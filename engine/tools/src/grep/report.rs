@@ -88,7 +88,7 @@ impl Report {
                 notices.push(format!("Files {why}: {count}"));
             }
         }
-        if count == 0 && total.binary > 0 {
+        if total.binary > 0 {
             notices.push(format!("Binary files that were not searched: {}", total.binary));
         }
         let mut text = match (count, total.matches, total.searched) {

@@ -14,20 +14,23 @@ use crate::ignore_rules::{GIT, IgnoreRules};
 /// How many names are listed of each folder in the folder.
 const INNER_NAMES: usize = 12;
 
-/// Returns the output for a folder.
+/// Returns the output for a folder, of at most `limit` names if there is one.
 pub(super) async fn folder_output(
     view: &dyn WorkspaceView,
     folder: &ViewPath,
+    limit: Option<u64>,
 ) -> Result<ToolOutput, ViewError> {
+    let most = limit.and_then(|limit| usize::try_from(limit).ok());
+    let most = most.unwrap_or(LISTED_NAMES).clamp(1, LISTED_NAMES);
     let request = FolderRequest { most: SCANNED_NAMES, enough: usize::MAX, sizes: Sizes::Skip };
     let read = view.read_folders(std::slice::from_ref(folder), request).await?;
     let mut contents = read.into_iter().next().unwrap_or_else(|| Ok(FolderContents::default()))?;
     contents.sort_for_people();
     let count = contents.entries.len();
     let inner = inner_folders(view, folder, &contents).await?;
-    let mut left = LISTED_NAMES.saturating_sub(count);
+    let mut left = most.saturating_sub(count);
     let mut text = String::new();
-    for entry in contents.entries.iter().take(LISTED_NAMES) {
+    for entry in contents.entries.iter().take(most) {
         push_line(&mut text, "", entry);
         let Some((_, inner)) = inner.iter().find(|(name, _)| *name == entry.name) else { continue };
         let shown = INNER_NAMES.min(left).min(inner.entries.len());
@@ -44,13 +47,14 @@ pub(super) async fn folder_output(
     if count == 0 {
         text.push_str("(empty folder)\n");
     }
-    if count > LISTED_NAMES || contents.is_cut {
+    let is_cut = count > most || contents.is_cut;
+    if is_cut {
         text.push_str(&format!(
-            "\n[Showing {LISTED_NAMES} of {more}{count} names. Use ls with a limit for more]\n"
+            "\n[Showing {most} of {more}{count} names. Use ls with a limit for more]\n"
         ));
     }
     let path = display::path(folder.as_path());
-    let details = json!({ "path": path, "entries": count, "truncated": count > LISTED_NAMES });
+    let details = json!({ "path": path, "entries": count, "truncated": is_cut });
     Ok(ToolOutput::text(text.trim_end()).with_details(details))
 }
 

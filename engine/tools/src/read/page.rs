@@ -1,11 +1,9 @@
 //! Reads a range of lines from a file of any size, in bounded memory.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use crate::display::{READ_BYTES, READ_COLUMNS};
-
-/// How many bytes at the beginning decide whether a file is text.
-const PROBE: usize = 8 << 10;
+use crate::display::{READ_BYTES, READ_COLUMNS, visible};
 
 /// How much of a file is read at once.
 pub(super) const CHUNK: usize = 64 << 10;
@@ -33,6 +31,8 @@ pub(super) struct Page {
     pub(super) is_long: bool,
     /// Whether there are bytes that are not UTF-8.
     pub(super) is_lossy: bool,
+    /// Whether there are characters that cannot be seen.
+    pub(super) has_unseen: bool,
 }
 
 /// Why a page ends.
@@ -62,11 +62,6 @@ impl fmt::Display for Total {
             Self::MoreThan(count) => write!(f, "more than {count}"),
         }
     }
-}
-
-/// Returns whether a file with this beginning is binary.
-pub(super) fn is_binary(beginning: &[u8]) -> bool {
-    beginning[..beginning.len().min(PROBE)].contains(&0)
 }
 
 /// Collects a page from the bytes of a file, up to about the first `max_bytes` bytes.
@@ -116,6 +111,7 @@ impl LineCollector {
             total: Total::Exactly(0),
             is_long: false,
             is_lossy: false,
+            has_unseen: false,
         };
         Self { range, number: 1, line: Vec::new(), is_begun: false, page, is_full: false }
     }
@@ -162,7 +158,8 @@ impl LineCollector {
         }
         let is_long = line.len() > READ_COLUMNS;
         let shown = if is_long { cut(line) } else { line };
-        let text = String::from_utf8_lossy(shown);
+        let decoded = String::from_utf8_lossy(shown);
+        let text = visible(&decoded);
         let break_before = if self.page.lines == 0 { "" } else { "\n" };
         let written = format!("{break_before}{:>6}  {text}", self.number);
         if self.page.text.len() + written.len() > READ_BYTES {
@@ -170,7 +167,8 @@ impl LineCollector {
             self.is_full = true;
             return;
         }
-        self.page.is_lossy |= matches!(text, std::borrow::Cow::Owned(_));
+        self.page.is_lossy |= matches!(decoded, Cow::Owned(_));
+        self.page.has_unseen |= matches!(text, Cow::Owned(_));
         self.page.is_long |= is_long;
         self.page.text.push_str(&written);
         self.page.lines += 1;
