@@ -97,7 +97,28 @@ impl Tool for Meet {
     }
 }
 
-/// Builds both, and one that cannot be built.
+/// Runs commands, which do nothing.
+struct Command(ToolSpec);
+
+#[async_trait]
+impl Tool for Command {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn classify(&self, arguments: &Map<String, Value>) -> Access {
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let class =
+            AccessClass::Exec { command: text("command").into(), folder: text("cwd").into() };
+        Access { class, concurrency: Concurrency::Shared }
+    }
+
+    async fn execute(&self, _call: ToolCall, _context: &ToolContext) -> ToolOutcome {
+        ToolOutcome::Output(ToolOutput::text("ran"))
+    }
+}
+
+/// Builds them, and one that cannot be built.
 struct Mine;
 
 #[async_trait]
@@ -114,6 +135,7 @@ impl ToolFactory for Mine {
         vec![
             Ok(Arc::new(Note(spec("note")))),
             Err(broken()),
+            Ok(Arc::new(Command(spec("command")))),
             Ok(Arc::new(Meet { spec: spec("meet"), running: AtomicUsize::new(0) })),
         ]
     }
@@ -226,7 +248,7 @@ async fn a_tool_that_cannot_be_built_is_reported_and_the_session_goes_on() {
     let declared = engine.models.requests()[0].tools.clone();
     let names: Vec<_> = declared.iter().map(|tool| tool.name.as_str()).collect();
     let fakes = ["read", "wait", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
-    assert_eq!(names, [&fakes[..], &["note", "meet"]].concat());
+    assert_eq!(names, [&fakes[..], &["note", "command", "meet"]].concat());
     assert_eq!(results(engine.logs.of("frugal"))[0].text(), "text", "the first of a name stays");
 }
 
@@ -278,5 +300,54 @@ async fn a_question_about_a_call_is_answered_once_and_withdrawn_with_its_work() 
     };
     assert_eq!(next(&mut events, closed).await, (again.id, None));
     assert_eq!(handle.answer(again.id, "once".to_owned()).await, Err(AnswerError::NotOpen));
+    handle.close().await;
+}
+
+#[test(flavor = "multi_thread")]
+async fn calls_are_asked_about_in_their_order_and_what_was_not_allowed_is_recorded_as_not_run() {
+    let engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
+    let approvals = Approvals { mode: ApprovalMode::Ask, ..Approvals::default() }.into();
+    let tools = ToolSetup { approvals, ..session_tools() }.answered_by(Answerer::Client);
+    let opened = engine.engine.open_session(session("/sessions/order.jsonl"), tools).await;
+    let (handle, mut events) = opened.expect("it opens");
+    let commands = ["a", "b", "a", "c", "d", "e", "f"];
+    let calls = commands.map(|command| format!(r#"command {{"command":"{command}"}}"#));
+    let last = r#"command {"command":"g","cwd":"sub"} & command {"command":"h"}"#;
+    let script = format!(r#"use {} & {last} & note {{"words":"x"}}; say done"#, calls.join(" & "));
+    handle.prompt(input(&script));
+    let choices = ["session", "once", "no", "once", "once", "once"];
+    let (mut asked, mut ends, mut refused) = (Vec::new(), Vec::new(), 0);
+    while let Some(event) = events.recv().await {
+        let EventKind::SessionEvent { event, .. } = &event.kind else { continue };
+        match event {
+            SessionEvent::QuestionAsked { question } => {
+                asked.push(question.text.clone());
+                if let Some(choice) = choices.get(asked.len() - 1) {
+                    let answered = handle.answer(question.id, (*choice).to_owned()).await;
+                    assert_eq!(answered, Ok(()));
+                }
+            }
+            SessionEvent::ToolExecutionEnd { tool_name, result: Some(result), .. } => {
+                let text: String = result.content.iter().map(Content::as_text).collect();
+                ends.push(format!("{tool_name}: {text}"));
+            }
+            SessionEvent::ToolCallRefused { .. } => refused += 1,
+            SessionEvent::AgentEnd { .. } => break,
+            _ => continue,
+        }
+        // The question before the last call, and the end of each call before it.
+        if asked.len() > choices.len() && ends.len() == commands.len() {
+            handle.abort(CancelLevel::Gently);
+        }
+    }
+    let of = |command: &str| format!("command {command}");
+    let expected = ["a", "b", "c", "d", "e", "f", "in sub: g"].map(of);
+    assert_eq!(asked, expected, "the second `a` is not asked about");
+    let not_run = "not run: the work was aborted before this call.";
+    let of = |tool: &str| format!("{tool}: {not_run}");
+    let unrun: Vec<_> = ends.iter().filter(|end| end.contains("not run")).cloned().collect();
+    assert_eq!(unrun, [of("command"), of("command"), of("note")], "{ends:?}");
+    assert!(!ends.iter().any(|end| end.contains("interrupted")), "{ends:?}");
+    assert_eq!(refused, 3, "the one that was answered with no, and two that were not allowed yet");
     handle.close().await;
 }

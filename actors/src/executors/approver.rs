@@ -19,6 +19,8 @@ const ONCE: &str = "once";
 const SESSION: &str = "session";
 const NO: &str = "no";
 
+const ABORTED: &str = "the work was aborted before this call";
+
 pub(super) struct Approver {
     gate: CallGate,
     /// Asks a person; `None` if there is no one to answer.
@@ -26,24 +28,24 @@ pub(super) struct Approver {
     /// What was allowed for the session.
     allowed: Mutex<BTreeSet<Subject>>,
     turns: Turns,
-    unanswered: Unanswered,
+    unbegun: Unbegun,
 }
 
-/// The ids of the calls that wait for an answer. One that is withdrawn never runs.
+/// The ids of the calls that have not been allowed to run yet. One that is withdrawn never runs.
 #[derive(Clone, Default)]
-pub(crate) struct Unanswered(Arc<Mutex<BTreeSet<String>>>);
+pub(crate) struct Unbegun(Arc<Mutex<BTreeSet<String>>>);
 
-impl Unanswered {
-    fn add(&self, id: &str) {
+impl Unbegun {
+    pub(super) fn add(&self, id: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
     }
 
-    /// Returns whether the call still waited.
+    /// Returns whether the call was not withdrawn.
     fn remove(&self, id: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
-    /// Withdraws the calls that wait, and returns their ids.
+    /// Withdraws these calls, and returns their ids.
     pub(crate) fn withdraw(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -52,7 +54,7 @@ impl Unanswered {
 impl Approver {
     pub(super) fn new(gate: CallGate, ask: Option<Arc<dyn Ask>>) -> Self {
         let (allowed, turns) = (Mutex::default(), Turns::default());
-        Self { gate, ask, allowed, turns, unanswered: Unanswered::default() }
+        Self { gate, ask, allowed, turns, unbegun: Unbegun::default() }
     }
 
     /// Returns the turn of the next call.
@@ -60,9 +62,9 @@ impl Approver {
         self.turns.next()
     }
 
-    /// Returns the calls that wait for an answer.
-    pub(super) fn unanswered(&self) -> Unanswered {
-        self.unanswered.clone()
+    /// Returns the calls that have not been allowed yet.
+    pub(super) fn unbegun(&self) -> Unbegun {
+        self.unbegun.clone()
     }
 
     /// Returns the outcome of a call that must not run; `None` if it may.
@@ -73,36 +75,41 @@ impl Approver {
         view: &dyn WorkspaceView,
         cancel: &CancelToken,
     ) -> Option<ToolOutcome> {
+        let why = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Some(ABORTED.to_owned()),
+            why = self.why_not(tools, (call, &turn), view) => why,
+        };
+        let was_withdrawn = !self.unbegun.remove(&call.id);
+        drop(turn);
+        let why = why.or_else(|| was_withdrawn.then(|| ABORTED.to_owned()))?;
+        Some(ToolOutcome::Refused(ToolOutput::text(why)))
+    }
+
+    /// Returns why a call must not run; `None` if it may.
+    async fn why_not(
+        &self,
+        tools: &ToolSet,
+        (call, turn): (&ToolCall, &Turn),
+        view: &dyn WorkspaceView,
+    ) -> Option<String> {
         let decided = self.gate.decide(tools, call, view).await;
         let (Decision::Ask(reason), Some(ask)) = (&decided.decision, &self.ask) else {
-            return Some(refused(refusal(&call.name, &decided.what, &decided.decision)?));
+            return refusal(&call.name, &decided.what, &decided.decision);
         };
-        self.unanswered.add(&call.id);
-        let answer = async {
-            turn.begins().await;
-            // The question before may have been about an equal call.
-            match self.allows(&decided.subjects) {
-                true => ONCE.to_owned(),
-                false => ask.ask(question(call, &decided, reason)).await,
-            }
-        };
-        let answer = tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            answer = answer => Some(answer),
-        };
-        let Some(answer) = answer.filter(|_| self.unanswered.remove(&call.id)) else {
-            self.unanswered.remove(&call.id);
-            return Some(refused("the work was aborted before this call was allowed".to_owned()));
-        };
-        match answer.as_str() {
+        turn.begins().await;
+        // The question before may have been about an equal call.
+        if self.allows(&decided.subjects) {
+            return None;
+        }
+        match ask.ask(question(call, &decided, reason)).await.as_str() {
             ONCE => None,
             SESSION => {
                 let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
                 allowed.extend(decided.subjects);
                 None
             }
-            _ => Some(refused(refusal_by_user(&call.name, &decided.what))),
+            _ => Some(refusal_by_user(&call.name, &decided.what)),
         }
     }
 
@@ -111,10 +118,6 @@ impl Approver {
         let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
         !subjects.is_empty() && subjects.iter().all(|subject| allowed.contains(subject))
     }
-}
-
-fn refused(text: String) -> ToolOutcome {
-    ToolOutcome::Refused(ToolOutput::text(text))
 }
 
 fn question(call: &ToolCall, decided: &Decided, reason: &str) -> Question {
@@ -141,7 +144,9 @@ fn question(call: &ToolCall, decided: &Decided, reason: &str) -> Question {
 /// The folder stands before the command, whose end may be cut off.
 fn question_text(tool: &str, Decided { what, folder, .. }: &Decided) -> String {
     let what = quote_within(what, SHOWN);
-    let Some(folder) = folder.as_deref() else { return format!("{tool} {what}").trim_end().to_owned() };
+    let Some(folder) = folder.as_deref() else {
+        return format!("{tool} {what}").trim_end().to_owned();
+    };
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     format!("{tool} in {}: {what}", quote_within(&folder.to_string_lossy(), SHOWN))
 }

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::approver::Unanswered;
+use super::approver::Unbegun;
 use super::launch_meter::LaunchMeter;
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
@@ -69,8 +69,8 @@ pub(crate) struct OpenedTools {
     pub(crate) declarations: Arc<[ToolDeclaration]>,
     /// The tools that could not be built.
     pub(crate) left_out: Vec<ToolBuildError>,
-    /// The calls that wait for an answer.
-    pub(crate) unanswered: Unanswered,
+    /// The calls that have not been allowed yet.
+    pub(crate) unbegun: Unbegun,
 }
 
 /// The exclusive use of an executor. Dropping it kills every process.
@@ -231,8 +231,8 @@ impl ToolExecutorState {
             Tools::Building(waiting) => waiting.push(reply),
             Tools::Built(tools) => {
                 let left_out = tools.left_out.clone();
-                let (declarations, unanswered) = (tools.set.declarations(), tools.unanswered());
-                let opened = OpenedTools { declarations, left_out, unanswered };
+                let (declarations, unbegun) = (tools.set.declarations(), tools.unbegun());
+                let opened = OpenedTools { declarations, left_out, unbegun };
                 let _gone = reply.send(opened);
             }
         }

@@ -68,6 +68,7 @@ impl ToolRunner for ExecutorTools {
                 listener.event(SessionEvent::ToolExecutionUpdate { tool_call_id, line });
             }
         });
+        self.opened.unbegun.add(&call.id);
         let question = |reply| ToolExecutorMessage::Call(call, progress, reply);
         answer(&self.executor, question).await.unwrap_or_else(|| {
             let text = "the executor crashed while this call ran; its effects may be there";
@@ -75,8 +76,8 @@ impl ToolRunner for ExecutorTools {
         })
     }
 
-    fn withdraw_unanswered(&self) -> BTreeSet<String> {
-        self.opened.unanswered.withdraw()
+    fn withdraw_unbegun(&self) -> BTreeSet<String> {
+        self.opened.unbegun.withdraw()
     }
 
     async fn interrupt(&self) {

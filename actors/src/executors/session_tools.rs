@@ -17,7 +17,7 @@ use futures_util::future::join_all;
 use protocol::ToolCall;
 use tokio::time::timeout;
 
-use super::approver::{Approver, Unanswered};
+use super::approver::{Approver, Unbegun};
 use super::turns::Turn;
 use crate::deps::Deps;
 use crate::jobs::Panicked;
@@ -111,9 +111,9 @@ impl SessionTools {
         self.approver.turn()
     }
 
-    /// Returns the calls that wait for an answer.
-    pub(super) fn unanswered(&self) -> Unanswered {
-        self.approver.unanswered()
+    /// Returns the calls that have not been allowed yet.
+    pub(super) fn unbegun(&self) -> Unbegun {
+        self.approver.unbegun()
     }
 
     /// Executes one call. A panic in a tool is an error that the model reads.

@@ -235,6 +235,10 @@ impl Session {
         Arc::clone(&self.context.view)
     }
 
+    pub(crate) fn tools(&self) -> &ToolSet {
+        &self.tools
+    }
+
     pub(crate) fn declarations(&self) -> Arc<[ToolDeclaration]> {
         self.tools.declarations()
     }

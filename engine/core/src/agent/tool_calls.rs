@@ -138,11 +138,11 @@ impl Batch<'_, '_> {
     /// Ends the calls that have not ended with an error result. What has not begun, or was not allowed yet,
     /// never runs.
     fn give_up(&mut self) {
-        let unanswered = self.context.tools.withdraw_unanswered();
+        let unbegun = self.context.tools.withdraw_unbegun();
         for index in 0..self.calls.len() {
             match self.states[index] {
                 CallState::Waiting => self.skip(index..index + 1, prompts::NOT_RUN),
-                CallState::Started if unanswered.contains(&self.calls[index].id) => {
+                CallState::Started if unbegun.contains(&self.calls[index].id) => {
                     let refused = ToolOutcome::Refused(ToolOutput::text(prompts::NOT_RUN));
                     self.announce_end(index, &refused);
                     self.states[index] = CallState::Ended(refused);

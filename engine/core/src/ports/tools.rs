@@ -222,8 +222,8 @@ pub trait ToolRunner: Send + Sync {
     /// Runs one call. Errors are returned as an outcome for the model.
     async fn call(&self, call: ToolCall) -> ToolOutcome;
 
-    /// Withdraws the calls that wait for a person to allow them, and returns their ids. They never run.
-    fn withdraw_unanswered(&self) -> BTreeSet<String> {
+    /// Withdraws the calls that have not been allowed to run yet, and returns their ids. They never run.
+    fn withdraw_unbegun(&self) -> BTreeSet<String> {
         BTreeSet::new()
     }
 
