@@ -5,6 +5,8 @@ mod views;
 
 mod bash;
 mod edit;
+mod gate;
+mod gate_paths;
 mod read;
 mod search;
 mod session;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::git;
 use crate::ports::ShellWord;
 
 /// Whether a rule matches.
@@ -25,57 +26,93 @@ pub(super) enum Names {
 
 /// Matches the words of a command.
 pub(super) fn command(pattern: &[String], words: &[ShellWord], names: Names) -> Match {
-    let written = matched(pattern, words);
-    let base = match words.split_first() {
-        Some((ShellWord::Literal(name), rest)) if names == Names::Base && name.contains('/') => {
-            let base = name.rsplit('/').next().unwrap_or(name).to_owned();
-            let words: Vec<_> =
-                std::iter::once(ShellWord::Literal(base)).chain(rest.iter().cloned()).collect();
-            matched(pattern, &words)
-        }
-        _ => Match::No,
+    let mut words: Vec<&ShellWord> = words.iter().collect();
+    let written = matched(pattern, &words);
+    let Some(name) = words.first().and_then(|word| word.literal()) else { return written };
+    if names == Names::Written {
+        return written;
+    }
+    let base = ShellWord::Literal(name.rsplit('/').next().unwrap_or(name).to_owned());
+    words[0] = &base;
+    let mut best = written.max(matched(pattern, &words));
+    if base.literal() == Some("git") {
+        let (options, is_certain) = git::options(&words[1..]);
+        words.drain(1..=options);
+        let found = matched(pattern, &words);
+        // What stands behind an unknown option may be the subcommand.
+        let is_about_git = pattern.len() > 1 && wildcard(&pattern[0], "git");
+        best = best.max(match is_certain {
+            true => found,
+            false if is_about_git => Match::Maybe,
+            false => Match::No,
+        });
+    }
+    best
+}
+
+fn matched(pattern: &[String], words: &[&ShellWord]) -> Match {
+    let fits = |token: &String, word: &&ShellWord| {
+        word.literal().is_some_and(|text| token == "*" || wildcard(token, text))
     };
-    written.max(base)
-}
-
-fn matched(pattern: &[String], words: &[ShellWord]) -> Match {
-    let fits = |token: &str, word: &ShellWord| word.literal().is_some_and(|it| wildcard(token, it));
-    if sequence(pattern, words, "*", fits, |_computed| false) {
-        Match::Yes
-    } else if sequence(pattern, words, "*", fits, |word| word.literal().is_none()) {
-        Match::Maybe
+    let is_star = |token: &String| token == "*";
+    let is_computed = |word: &&ShellWord| word.literal().is_none();
+    if sequence(pattern, words, is_star, fits) {
+        return Match::Yes;
+    }
+    // A computed word stands for any number of words.
+    let may = if !words.iter().any(is_computed) {
+        false
+    } else if pattern.iter().any(is_star) {
+        // Where both have a gap, only what is before the first gaps and behind the last ones can differ.
+        let is_open =
+            |(token, word): &(&String, &&ShellWord)| !is_star(token) && !is_computed(word);
+        let agree = |(token, word): (&String, &&ShellWord)| fits(token, word);
+        pattern.iter().zip(words).take_while(is_open).all(agree)
+            && pattern.iter().rev().zip(words.iter().rev()).take_while(is_open).all(agree)
     } else {
-        Match::No
-    }
+        sequence(words, pattern, is_computed, |word, token| fits(token, word))
+    };
+    if may { Match::Maybe } else { Match::No }
 }
 
-/// Returns whether `tokens` match all of `items`. A token `star` matches any number of them, and an item that
-/// `stretches` stands for any number of tokens.
-fn sequence<T>(
-    tokens: &[String],
-    items: &[T],
-    star: &str,
-    fits: impl Fn(&str, &T) -> bool,
-    stretches: impl Fn(&T) -> bool,
+/// Returns whether `tokens` match all of `items`, where a star matches any number of them.
+fn sequence<A, B>(
+    tokens: &[A],
+    items: &[B],
+    is_star: impl Fn(&A) -> bool,
+    fits: impl Fn(&A, &B) -> bool,
 ) -> bool {
-    // `after[at]`: whether the tokens behind the current one match the items from `at` on.
-    let mut after: Vec<bool> = vec![false; items.len() + 1];
-    after[items.len()] = true;
-    for at in (0..items.len()).rev() {
-        after[at] = after[at + 1] && stretches(&items[at]);
-    }
-    for token in tokens.iter().rev() {
-        let mut now = vec![false; items.len() + 1];
-        now[items.len()] = token == star && after[items.len()];
-        for at in (0..items.len()).rev() {
-            let item = &items[at];
-            now[at] = (token == star && (after[at] || now[at + 1]))
-                || (fits(token, item) && after[at + 1])
-                || (stretches(item) && (after[at] || now[at + 1]));
+    let (mut at, mut here) = (0, 0);
+    // Where the tokens go on behind the last star, and the items behind what it matched.
+    let mut star: Option<(usize, usize)> = None;
+    while here < items.len() {
+        match tokens.get(at) {
+            Some(token) if is_star(token) => {
+                at += 1;
+                star = Some((at, here));
+            }
+            Some(token) if fits(token, &items[here]) => {
+                at += 1;
+                here += 1;
+            }
+            _ => match star {
+                Some((behind, matched)) => {
+                    star = Some((behind, matched + 1));
+                    at = behind;
+                    here = matched + 1;
+                }
+                None => return false,
+            },
         }
-        after = now;
     }
-    after[0]
+    tokens[at..].iter().all(is_star)
+}
+
+/// Returns whether one of the names of a path is one of those of a glob. Without it, a path of which only the
+/// end is known cannot be meant by the glob.
+pub(super) fn shares_name(glob: &str, path: &str) -> bool {
+    let mut tokens = glob.split('/').filter(|token| !token.is_empty() && *token != "**").peekable();
+    tokens.peek().is_none() || tokens.any(|token| path.split('/').any(|name| wildcard(token, name)))
 }
 
 /// Returns whether a glob matches a path below the working tree, or a folder that contains it. A glob without
@@ -91,37 +128,36 @@ pub(super) fn path(glob: &str, path: &Path) -> bool {
     }
     let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
     !names.is_empty()
-        && sequence(&tokens, &names, "**", |token, name| wildcard(token, name), |_| false)
+        && sequence(&tokens, &names, |token| token == "**", |token, name| wildcard(token, name))
 }
 
 /// Returns whether a pattern with `*` and `?` matches a text.
 fn wildcard(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), text.chars().collect());
+    let first = |text: &str| text.chars().next();
     let (mut at, mut here) = (0, 0);
-    // The last `*`, and where the text went on behind what it matched.
+    // Where the pattern goes on behind the last `*`, and the text behind what it matched.
     let mut star: Option<(usize, usize)> = None;
-    while here < text.len() {
-        match pattern.get(at) {
+    while let Some(letter) = first(&text[here..]) {
+        match first(&pattern[at..]) {
             Some('*') => {
+                at += 1;
                 star = Some((at, here));
-                at += 1;
             }
-            Some(letter) if *letter == '?' || *letter == text[here] => {
-                at += 1;
-                here += 1;
+            Some(expected) if expected == '?' || expected == letter => {
+                at += expected.len_utf8();
+                here += letter.len_utf8();
             }
             _ => match star {
-                Some((before, matched)) => {
-                    star = Some((before, matched + 1));
-                    at = before + 1;
-                    here = matched + 1;
+                Some((behind, matched)) => {
+                    here = matched + first(&text[matched..]).map_or(1, char::len_utf8);
+                    star = Some((behind, here));
+                    at = behind;
                 }
                 None => return false,
             },
         }
     }
-    pattern[at..].iter().all(|letter| *letter == '*')
+    pattern[at..].bytes().all(|letter| letter == b'*')
 }
 
 #[cfg(test)]
@@ -178,12 +214,47 @@ mod tests {
             ("git push --force *", "git push $x", Match::Maybe),
             ("npm run test*", "npm run test:unit", Match::Yes),
             ("* --version", "rustc --version", Match::Yes),
+            ("cargo * x", "cargo $a x y", Match::No),
+            ("a b c", "a $x c", Match::Maybe),
+            ("a b c", "a $x d", Match::No),
+            ("* a * b", "x a y a b", Match::Yes),
+            ("* a * b", "x a y b a", Match::No),
             ("rm *", "/bin/rm a", Match::No),
+            ("git push *", "git -C . push", Match::No),
         ] {
             assert_eq!(of(pattern, line, Names::Written), expected, "{pattern}: {line}");
         }
-        assert_eq!(of("rm *", "/bin/rm a", Names::Base), Match::Yes);
+        for (pattern, line, expected) in [
+            ("rm *", "/bin/rm a", Match::Yes),
+            ("git push *", "git -C . push", Match::Yes),
+            ("git push *", "/usr/bin/git -c a.b=c --no-pager push origin", Match::Yes),
+            ("git push *", "git --git-dir=x --work-tree y push", Match::Yes),
+            ("git push *", "git -C push status", Match::No),
+            ("git push *", "git --unknown push", Match::Maybe),
+            ("git push *", "git -C $x status", Match::Maybe),
+            ("git push *", "git -c alias.x=push x", Match::Maybe),
+            ("git push *", "git -C", Match::No),
+            ("rm *", "git --unknown push", Match::No),
+            ("git *", "git -C . status", Match::Yes),
+        ] {
+            assert_eq!(of(pattern, line, Names::Base), expected, "{pattern}: {line}");
+        }
         let stars = "*a".repeat(100);
         assert!(!wildcard(&stars, &"a".repeat(99)));
+    }
+
+    #[test]
+    fn a_rule_with_many_stars_is_matched_in_one_pass_over_a_long_command() {
+        let pattern: Vec<_> = ["*", "a"].repeat(250).into_iter().map(str::to_owned).collect();
+        let mut words = vec![ShellWord::Literal("a".to_owned()); 30_000];
+        words.push(ShellWord::Literal("b".to_owned()));
+        let compared = std::cell::Cell::new(0);
+        let is_star = |token: &String| token == "*";
+        let fits = |token: &String, word: &ShellWord| {
+            compared.set(compared.get() + 1);
+            word.literal() == Some(token)
+        };
+        assert!(!sequence(&pattern, &words, is_star, fits));
+        assert!(compared.get() < 100_000, "{}", compared.get());
     }
 }

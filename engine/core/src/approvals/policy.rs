@@ -4,7 +4,8 @@
 use protocol::{ApprovalMode, ApprovalRule, Approvals, RuleCalls};
 
 use super::pattern::{self, Match, Names};
-use super::request::{CallRequest, Part, Target, Wants};
+use super::request::{CallRequest, Part, Target, Wants, may_name_any};
+use crate::ports::ShellWord;
 
 /// Which calls run, which are asked about, and which are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -163,7 +164,23 @@ fn of_part(calls: &RuleCalls, part: &Part) -> Match {
         (RuleCalls::Read(glob), Part::Command { reads: Some(reads), .. }) => {
             best(reads.iter().map(|target| of_one(glob, target)))
         }
+        (RuleCalls::Read(Some(glob)), Part::Command { words, names, reads: None, .. }) => {
+            of_names(glob, words, names)
+        }
         _ => Match::No,
+    }
+}
+
+/// Returns whether a command that may do anything with its arguments may read what a glob matches.
+fn of_names(glob: &str, words: &[ShellWord], names: &[(String, Target)]) -> Match {
+    let is_named = |(name, target): &(String, Target)| match target {
+        Target::Path(path) => pattern::path(glob, path),
+        Target::Outside => false,
+        Target::Unknown => pattern::shares_name(glob, name),
+    };
+    match may_name_any(words) || names.iter().any(is_named) {
+        true => Match::Maybe,
+        false => Match::No,
     }
 }
 
@@ -208,7 +225,7 @@ fn is_part_allowed(rules: &[ApprovalRule], part: &Part) -> bool {
     };
     match part {
         Part::Command { reads: Some(_), .. } | Part::Wrapper(_) | Part::Stream => true,
-        Part::Command { variables, words, reads: None } => {
+        Part::Command { variables, words, reads: None, .. } => {
             variables.iter().all(|variable| is_harmless(variable))
                 && rules.iter().any(|rule| match &rule.calls {
                     RuleCalls::Command(None) => true,

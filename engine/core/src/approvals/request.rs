@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::harmless::read_paths;
+use super::harmless::{read_paths, reads_nothing};
 use crate::ports::{ShellPart, ShellWord};
 
 /// A call of a tool, as the policy sees it.
@@ -40,6 +40,8 @@ pub(super) enum Part {
         words: Vec<ShellWord>,
         /// What it reads, if it does nothing else and all of it is in the working tree.
         reads: Option<Vec<Target>>,
+        /// The texts among its arguments that may be paths, whatever it does with them.
+        names: Vec<(String, Target)>,
     },
     Wrapper(Vec<ShellWord>),
     Assignment(String),
@@ -49,13 +51,44 @@ pub(super) enum Part {
     Undecidable(&'static str),
 }
 
+/// How many arguments of commands are resolved that may be paths. Further ones are only compared by their names.
+const MOST_NAMES: usize = 64;
+
+/// Returns the texts in the arguments of a command that may be paths: `x`, `--option=x`, `-ox`, `@x`.
+fn names(words: &[ShellWord]) -> impl Iterator<Item = &str> {
+    let name = words.first().and_then(ShellWord::literal);
+    let arguments = if name.is_some_and(reads_nothing) { &[] } else { words };
+    let texts = arguments.iter().skip(1).filter_map(ShellWord::literal);
+    let can_be = |text: &&str| {
+        // The system takes no longer path, and no longer name.
+        !text.is_empty() && text.len() < 4096 && text.split('/').all(|name| name.len() < 256)
+    };
+    texts
+        .flat_map(|text| {
+            let joined = text.strip_prefix('-').and_then(|option| option.get(1..));
+            let behind = |mark: char| text.split_once(mark).map(|(_, behind)| behind);
+            [Some(text), joined, behind('='), behind(':'), behind('@')].into_iter().flatten()
+        })
+        .filter(can_be)
+}
+
+/// Returns whether a computed argument of a command may be the path of a file that it reads.
+pub(super) fn may_name_any(words: &[ShellWord]) -> bool {
+    let name = words.first().and_then(ShellWord::literal);
+    !name.is_some_and(reads_nothing) && words.iter().any(|word| word.literal().is_none())
+}
+
 /// Returns the paths in a command that have to be resolved before [`CallRequest::exec`] is called.
 #[must_use]
 pub fn shell_paths(parts: &[ShellPart]) -> BTreeSet<&str> {
     let mut paths = BTreeSet::new();
     for part in parts {
         match part {
-            ShellPart::Command { words, .. } => paths.extend(read_paths(words).unwrap_or_default()),
+            ShellPart::Command { words, .. } => {
+                paths.extend(read_paths(words).unwrap_or_default());
+                let room = MOST_NAMES.saturating_sub(paths.len());
+                paths.extend(names(words).take(room));
+            }
             ShellPart::Input(target) | ShellPart::Output(target) => paths.extend(target.literal()),
             ShellPart::Wrapper(_)
             | ShellPart::Assignment(_)
@@ -84,8 +117,9 @@ impl CallRequest {
     #[must_use]
     pub fn exec(tool: &str, parts: Vec<ShellPart>, resolve: impl Fn(&str) -> Target) -> Self {
         let moves = parts.iter().any(changes_folder);
-        // Where the command is by then is not known.
-        let resolve = |path: &str| match moves && !path.starts_with('/') {
+        let links = parts.iter().any(changes_links);
+        // Where the command is by then, or where a path leads, is not known.
+        let resolve = |path: &str| match links || (moves && !path.starts_with('/')) {
             true => Target::Unknown,
             false => resolve(path),
         };
@@ -95,8 +129,9 @@ impl CallRequest {
                 let reads = read_paths(&words).filter(|_| variables.is_empty());
                 let reads = reads.map(|paths| paths.into_iter().map(resolve).collect::<Vec<_>>());
                 let is_inside = |target: &Target| matches!(target, Target::Path(_));
-                let reads = reads.filter(|reads| !moves && reads.iter().all(is_inside));
-                Part::Command { variables, words, reads }
+                let reads = reads.filter(|reads| !moves && !links && reads.iter().all(is_inside));
+                let names = names(&words).map(|name| (name.to_owned(), resolve(name))).collect();
+                Part::Command { variables, words, reads, names }
             }
             ShellPart::Wrapper(words) => Part::Wrapper(words),
             ShellPart::Assignment(variable) => Part::Assignment(variable),
@@ -114,7 +149,7 @@ fn changes_folder(part: &ShellPart) -> bool {
     match part {
         ShellPart::Command { words, .. } => {
             let name = words.first().and_then(ShellWord::literal);
-            name.is_none_or(|name| matches!(name, "cd" | "pushd" | "popd"))
+            name.is_none_or(|name| matches!(name, "cd" | "chdir" | "pushd" | "popd"))
         }
         ShellPart::Undecidable(_) => true,
         ShellPart::Wrapper(_)
@@ -123,4 +158,12 @@ fn changes_folder(part: &ShellPart) -> bool {
         | ShellPart::Output(_)
         | ShellPart::Stream => false,
     }
+}
+
+/// Returns whether paths may lead elsewhere after this part.
+fn changes_links(part: &ShellPart) -> bool {
+    let ShellPart::Command { words, .. } = part else { return false };
+    let name = words.first().and_then(ShellWord::literal).unwrap_or_default();
+    let base = name.rsplit('/').next().unwrap_or(name);
+    matches!(base, "cp" | "link" | "ln" | "mount" | "mv")
 }

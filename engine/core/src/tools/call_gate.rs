@@ -2,14 +2,15 @@
 //! policy.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::ToolCall;
+use serde_json::Value;
 
 use super::ToolSet;
 use crate::approvals::{ApprovalPolicy, CallRequest, Decision, Target, shell_paths};
-use crate::ports::{AccessClass, ShellSyntax, Tool, ViewError, WorkspaceView};
+use crate::ports::{AccessClass, ShellSyntax, Tool, WorkspaceView};
 
 /// Decides about the calls of one session.
 pub struct CallGate {
@@ -25,7 +26,7 @@ pub struct Decided {
     /// The folder in which the command of the call starts, if the call names one: its path from the root of
     /// the working tree.
     pub folder: Option<PathBuf>,
-    /// What was judged, of which an equal call has the same; empty if it cannot be known.
+    /// What was judged, of which an equal call has the same; empty if nothing was.
     pub subjects: Vec<Subject>,
     /// The decision.
     pub decision: Decision,
@@ -51,8 +52,8 @@ pub enum Subject {
         tool: String,
         /// The arguments, as JSON.
         arguments: String,
-        /// The paths that it reads.
-        reads: Vec<PathBuf>,
+        /// Those of its paths that are known.
+        paths: Vec<PathBuf>,
     },
 }
 
@@ -85,16 +86,15 @@ impl CallGate {
         let (what, subjects, request) = match access.class {
             AccessClass::Read(paths) => {
                 let targets = targets(tool, view, &paths).await;
-                let subjects = other_call(name, call, &targets).into_iter().collect();
+                let subjects = vec![other_call(name, call, &targets)];
                 (paths.join(", "), subjects, CallRequest::read(name, targets))
             }
             AccessClass::Write(paths) => {
                 let targets = targets(tool, view, &paths).await;
-                let subjects = match known(&targets) {
-                    Some(paths) if !paths.is_empty() => {
-                        paths.into_iter().map(Subject::Change).collect()
-                    }
-                    Some(_) | None => other_call(name, call, &targets).into_iter().collect(),
+                let known = known(&targets);
+                let subjects = match known.len() == targets.len() && !known.is_empty() {
+                    true => known.into_iter().map(Subject::Change).collect(),
+                    false => vec![other_call(name, call, &targets)],
                 };
                 (paths.join(", "), subjects, CallRequest::write(name, targets))
             }
@@ -105,11 +105,13 @@ impl CallGate {
                 if !written.is_empty() {
                     shown_folder = Some(folder.clone().unwrap_or_else(|| written.into()));
                 }
-                let subject = folder.clone().map(|folder| Subject::Command {
-                    tool: name.clone(),
-                    command: command.clone(),
-                    folder,
-                });
+                let subject = match folder.clone() {
+                    Some(folder) => {
+                        let (tool, command) = (name.clone(), command.clone());
+                        Subject::Command { tool, command, folder }
+                    }
+                    None => other_call(name, call, &[]),
+                };
                 let mut resolved = BTreeMap::new();
                 for path in shell_paths(&parts) {
                     let target = match &folder {
@@ -119,8 +121,7 @@ impl CallGate {
                     resolved.insert(path.to_owned(), target);
                 }
                 let target = |path: &str| resolved.get(path).cloned().unwrap_or(Target::Unknown);
-                let subjects = subject.into_iter().collect();
-                (command, subjects, CallRequest::exec(name, parts, target))
+                (command, vec![subject], CallRequest::exec(name, parts, target))
             }
         };
         let decision = self.policy.decide(&request);
@@ -128,21 +129,19 @@ impl CallGate {
     }
 }
 
-/// Returns the subject of a call that neither changes files whose paths are known nor runs a command;
-/// `None` if a path cannot be known.
-fn other_call(tool: &str, call: &ToolCall, targets: &[Target]) -> Option<Subject> {
-    let reads = known(targets)?;
-    let arguments = serde_json::to_string(&call.arguments).ok()?;
-    Some(Subject::Call { tool: tool.to_owned(), arguments, reads })
+/// Returns the subject of a call that neither changes known files nor runs a command in a known folder.
+fn other_call(tool: &str, call: &ToolCall, targets: &[Target]) -> Subject {
+    let arguments = Value::Object(call.arguments.clone()).to_string();
+    Subject::Call { tool: tool.to_owned(), arguments, paths: known(targets) }
 }
 
-/// Returns the paths, if each is known.
-fn known(targets: &[Target]) -> Option<Vec<PathBuf>> {
+/// Returns the paths that are known.
+fn known(targets: &[Target]) -> Vec<PathBuf> {
     let path = |target: &Target| match target {
         Target::Path(path) => Some(path.clone()),
         Target::Outside | Target::Unknown => None,
     };
-    targets.iter().map(path).collect()
+    targets.iter().filter_map(path).collect()
 }
 
 /// Resolves paths as the tool does.
@@ -155,18 +154,26 @@ async fn targets(tool: &dyn Tool, view: &dyn WorkspaceView, paths: &[String]) ->
     targets
 }
 
-/// Resolves a path of a command that starts in `folder`.
+/// Resolves a path of a command that starts in `folder`. Where a path that leaves the tree ends is not known: it
+/// may come back.
 async fn shell_target(view: &dyn WorkspaceView, folder: &Path, path: &Path) -> Target {
     let below = match path.is_absolute() {
         false => folder.join(path),
         true => match view.inside(path).await {
             Some(below) => below,
+            None if may_come_back(path) => return Target::Unknown,
             None => return Target::Outside,
         },
     };
     match view.find(&below).await {
         Ok(found) => Target::Path(found.path()),
-        Err(ViewError::Outside { .. }) => Target::Outside,
         Err(_) => Target::Unknown,
     }
+}
+
+/// Returns whether a path outside of the tree may lead into it: by `..`, or by the links of a process.
+fn may_come_back(path: &Path) -> bool {
+    path.components().any(|part| part == Component::ParentDir)
+        || path.starts_with("/proc")
+        || path.starts_with("/dev/fd")
 }
