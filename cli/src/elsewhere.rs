@@ -12,7 +12,7 @@ pub(crate) const STOP: &str = "Ctrl-C in the terminal of the run";
 
 /// What changes the settings.
 pub(crate) const SETTINGS: &str =
-    "$XDG_CONFIG_HOME/regatta/config.yml (its keys: engine/config/src/defaults.yml)";
+    "~/.config/regatta/config.yml (its keys: engine/config/src/defaults.yml)";
 
 /// What installs a new version.
 pub(crate) const UPDATE: &str =

@@ -17,7 +17,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use protocol::{EventKind, ExitCode, GroupName, RunId, RunSpec};
 use regatta::app_context::AppContext;
-use regatta::error::{Error, ErrorKind};
+use regatta::error::{Error, ErrorKind, without_os_code};
 use regatta::model::check_models;
 use regatta::recovery::open_repository;
 
@@ -306,7 +306,8 @@ fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
 
 /// Returns the line that says why no run could start in a repository.
 fn refusal(at: &Path, error: &Error) -> String {
-    format!("no run in {}: {}", at.display(), error.what_and_why())
+    let why = error.what_and_why();
+    format!("no run in {}: {}", at.display(), without_os_code(&why))
 }
 
 fn read_input() -> Result<Vec<u8>, Error> {

@@ -3,7 +3,7 @@
 use crate::args::public_grammar;
 use crate::elsewhere::{SETTINGS, UPDATE};
 
-const NO_QUESTION: &str = "tools run without a question";
+const NO_QUESTION: &str = "`regatta --approval-mode ask` asks before changes and commands";
 const NO_MCP: &str = "MCP servers are not implemented yet";
 const NO_EXTENSION: &str = "extensions are not implemented yet";
 const CONTEXT: &str = "AGENTS.md in the folder has what each model reads";

@@ -179,7 +179,12 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("--amend", "--merge stack (a new commit per task)", "git commit --amend (after it)"),
     (
-        "--no-merge --no-commit --no-land",
+        "--no-commit --dont-commit",
+        "leave it out: nothing is committed, unless --merge or --onto says so",
+        "leave it out: only the model commits",
+    ),
+    (
+        "--no-merge --no-land",
         "--merge none\nregatta apply RUN (later)",
         "regatta run --merge none TASK",
     ),

@@ -74,7 +74,8 @@ fn expect_refused_elsewhere(place: &Sandbox, repository: &Repository, run: &str)
     regatta(place, &other, &words).expect_refusal(&[run, "does not exist any more"]);
     let gone = format!("{words} --repo {}", repository.root().display());
     regatta(place, &other, &gone).expect_refusal(&["app"]);
-    regatta(place, &Repository::at(&moved), &words).expect_refusal(&[run, "does not exist any more"]);
+    regatta(place, &Repository::at(&moved), &words)
+        .expect_refusal(&[run, "does not exist any more"]);
 }
 
 #[test]
