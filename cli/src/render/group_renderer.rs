@@ -93,7 +93,11 @@ impl Renderer for GroupRenderer {
         }
         let view = &self.view;
         let label = &self.members[at].label;
-        let run = self.runs.entry(at).or_insert_with(|| RunRenderer::silent(view.clone()));
+        let hints = || {
+            let repo = Some(self.members[at].root.clone());
+            CommandHints { repo, ..self.hints.clone() }
+        };
+        let run = self.runs.entry(at).or_insert_with(|| RunRenderer::silent(view.clone(), hints()));
         run.apply(event);
         match &mut self.progress {
             GroupProgress::Live(live) => {

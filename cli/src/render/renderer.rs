@@ -104,8 +104,17 @@ pub(super) struct RunRenderer {
     view: View,
     streams: OutputStreams,
     hints: Option<CommandHints>,
+    closing: Closing,
     progress: ProgressDisplay,
     run: RunView,
+}
+
+/// Whether the commands that people use next stand below the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    Lines,
+    /// They stand below the results of a whole group.
+    Nothing,
 }
 
 impl Renderer for RunRenderer {
@@ -193,7 +202,8 @@ impl RunRenderer {
             )),
             ProgressMode::Silent => ProgressDisplay::Silent,
         };
-        Self { view, streams, hints, progress, run: RunView::default() }
+        let closing = Closing::Lines;
+        Self { view, streams, hints, closing, progress, run: RunView::default() }
     }
 
     /// Writes to standard error. A run continues if its progress cannot be written.
@@ -201,11 +211,12 @@ impl RunRenderer {
         let _deaf = writeln!(self.streams.err, "{}", wrapped(text, self.view.stderr_room()));
     }
 
-    /// Returns a renderer that displays no progress and suggests no commands.
-    pub(super) fn silent(view: View) -> Self {
+    /// Returns a renderer that displays no progress, and writes nothing below the result of the run.
+    pub(super) fn silent(view: View, hints: CommandHints) -> Self {
         let streams = OutputStreams { out: Box::new(io::sink()), err: Box::new(io::sink()) };
         let progress = ProgressDisplay::Silent;
-        Self { view, streams, hints: None, progress, run: RunView::default() }
+        let (hints, closing) = (Some(hints), Closing::Nothing);
+        Self { view, streams, hints, closing, progress, run: RunView::default() }
     }
 
     /// Returns the state of the run.
@@ -282,7 +293,9 @@ impl RunRenderer {
                 palette: self.view.palette,
             },
         )?;
-        if let (Some(hints), Some(finder), false) = (&self.hints, &finder, quiet) {
+        if let (Some(hints), Some(finder), false, Closing::Lines) =
+            (&self.hints, &finder, quiet, self.closing)
+        {
             let mut lines = closing_lines(
                 &head.run,
                 head.merge,
