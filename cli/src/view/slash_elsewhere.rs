@@ -5,7 +5,8 @@ use crate::elsewhere::{SETTINGS, UPDATE};
 
 const NO_QUESTION: &str = "`regatta --approval-mode ask` asks before changes and commands";
 const NO_MCP: &str = "MCP servers are not implemented yet; bash runs programs";
-const NO_EXTENSION: &str = "extensions are not implemented yet; AGENTS.md has what each model reads";
+const NO_EXTENSION: &str =
+    "extensions are not implemented yet; AGENTS.md has what each model reads";
 const CONTEXT: &str = "AGENTS.md in the folder has what each model reads";
 const PATCH: &str = "`!git diff` shows what changed";
 const UNDO: &str = "`!git restore FILE` takes a change of a file back";
