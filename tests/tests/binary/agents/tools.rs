@@ -130,8 +130,10 @@ fn with_lines(place: &Sandbox) -> Repository {
     let repository = place.repository();
     let lines: Vec<_> = (0..16).map(|line| format!("line {line};\n")).collect();
     repository.write("lines.txt", lines.concat());
-    repository.write(".gitignore", "decoy/\n");
+    // It is in the workspace, because git tracks it, and is ignored all the same.
     repository.write("decoy/a.clue", "next is nowhere\n");
+    repository.commit("a decoy");
+    repository.write(".gitignore", "decoy/\n");
     repository.write("clues/n7.clue", "begin\nnext is k2\n");
     repository.write("k2/q9.txt", "secret-m4\n");
     repository.commit("lines");
