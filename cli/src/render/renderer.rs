@@ -4,29 +4,30 @@ use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::ProgressDrawTarget;
-use protocol::{Event, EventKind, Landed, LeftOut, Outcome, TaskName, Timestamp, Unverified};
+use protocol::{Event, EventKind, TaskName, Timestamp};
 
-use super::answer::Answer;
-use super::answers::{Answers, TaskAnswer, write_answers, write_whole};
+use self::rows::{
+    failed_work, has_landed, kept_reason, left_out_files, only_answer, table_row, task_answer,
+    unverified_work, why_it_failed,
+};
+use super::answers::{Answers, write_answers, write_whole};
 use super::event_line::event_line;
 use super::line_wrap::wrapped;
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
-use super::missing_command::{CommandFinder, failure_reason};
-use super::next_commands::{
-    CommandHints, FailedWork, KeptReason, LandedTasks, branch_of, closing_lines, retry_line,
-};
+use super::missing_command::CommandFinder;
+use super::next_commands::{CommandHints, LandedTasks, branch_of, closing_lines, retry_line};
 use super::printable::one_line;
 use super::progress_lines::ProgressLines;
 use super::run_view::RunView;
-use super::task_label::Labels;
-use super::task_outcome::{OutcomeLine, outcome_line};
-use super::task_table::{Table, TableRow, TableRows, write_table};
-use super::task_view::{TaskStage, TaskView};
-use super::terminal::{Meaning, ProgressMode, View, stderr_size};
-use super::unverified::{unverified, unverified_lines};
+use super::task_table::{Table, TableRows, write_table};
+use super::task_view::TaskStage;
+use super::terminal::{ProgressMode, View, stderr_size};
+use super::unverified::unverified_lines;
 use crate::args::{Form, Verbosity};
 use regatta::text::{left_out_lines, rescue_line};
+
+mod rows;
 
 /// Displays a run to the user who started it.
 pub trait Renderer: Send {
@@ -331,81 +332,6 @@ pub(super) fn write_event(out: &mut dyn Write, event: &Event) -> io::Result<()> 
     let mut line = event_line(event)?;
     line.push('\n');
     out.write_all(line.as_bytes())
-}
-
-fn table_row(row: &TaskView, labels: Labels<'_>, finder: Option<&CommandFinder<'_>>) -> TableRow {
-    let task = row.label();
-    let hint = || finder?.hint(why_it_failed(row)?);
-    match &row.stage {
-        TaskStage::Ended { report, landing } => TableRow {
-            task,
-            outcome: outcome_line(report, landing.as_ref(), labels).with_hint(hint()),
-            changes: report.captured.as_ref().map(|captured| captured.changes),
-            ms: Some(report.ms),
-            usage: report.usage,
-            fallbacks: report.fallbacks.iter().map(|used| used.model.clone()).collect(),
-        },
-        // A task has no end only if the engine died.
-        TaskStage::Queued | TaskStage::Running { .. } => {
-            let outcome = OutcomeLine::plain("interrupted", Meaning::Bad);
-            TableRow {
-                task,
-                outcome,
-                changes: None,
-                ms: None,
-                usage: row.used,
-                fallbacks: Vec::new(),
-            }
-        }
-    }
-}
-
-/// Returns the answer of a run of one task that succeeded without changing anything. That answer is
-/// all that was asked for.
-fn only_answer(run: &RunView) -> Option<&Answer> {
-    let [row] = run.rows() else { return None };
-    let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    let captured = report.captured.as_ref()?;
-    let is_unchanged = captured.changes.files == 0 && captured.left_out.total == 0;
-    let is_done = matches!(report.outcome, Outcome::Done { .. });
-    row.answer.as_ref().filter(|_| is_done && is_unchanged)
-}
-
-fn task_answer(row: &TaskView) -> Option<TaskAnswer<'_>> {
-    let answer = row.answer.as_ref()?;
-    Some(TaskAnswer { task: &row.name, label: row.label(), answer })
-}
-
-fn has_landed(row: &TaskView) -> bool {
-    matches!(&row.stage, TaskStage::Ended { landing: Some(Landed::Landed { .. }), .. })
-}
-
-fn kept_reason(row: &TaskView) -> Option<(TaskName, KeptReason)> {
-    let TaskStage::Ended { report, landing } = &row.stage else { return None };
-    KeptReason::of(report, landing.as_ref()).map(|loose| (row.name.clone(), loose))
-}
-
-fn left_out_files(row: &TaskView) -> Option<(String, &LeftOut)> {
-    let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    report.captured.as_ref().map(|captured| (row.label(), &captured.left_out))
-}
-
-fn unverified_work(row: &TaskView) -> Option<(String, &Unverified)> {
-    let TaskStage::Ended { landing, .. } = &row.stage else { return None };
-    unverified(landing.as_ref()).map(|unverified| (row.label(), unverified))
-}
-
-/// Returns why a task failed, or its verification.
-fn why_it_failed(row: &TaskView) -> Option<&str> {
-    let TaskStage::Ended { report, landing } = &row.stage else { return None };
-    failure_reason(Some(&report.outcome), landing.as_ref())
-}
-
-/// Returns a task whose model or command failed.
-fn failed_work(row: &TaskView, finder: &CommandFinder<'_>) -> Option<FailedWork> {
-    let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    let failed = FailedWork::of(&row.name, &report.outcome, row.used)?;
-    Some(failed.with_hint(why_it_failed(row).and_then(|why| finder.hint(why))))
 }
 
 #[cfg(test)]
