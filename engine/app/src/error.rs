@@ -309,6 +309,12 @@ mod tests {
     }
 
     #[test]
+    fn the_same_is_suggested_once() {
+        let error = Error::usage("no").hint("a").hint("b").hint("a");
+        assert_eq!(error.hints, ["a", "b"]);
+    }
+
+    #[test]
     fn a_cause_is_told_once_and_what_to_try_is_no_cause() {
         let error = Error::usage("cannot open x: no such file").because("no such file");
         assert_eq!(error.because, Vec::<String>::new());

@@ -33,7 +33,7 @@ impl ModelDirectory {
         for model in offered.iter().take(LISTED) {
             let Some(obstacle) = &model.obstacle else { continue };
             causes.entry(obstacle.why()).or_default().push(model.to_string());
-            error.hints.extend(obstacle.remedy().map(str::to_owned));
+            error = obstacle.remedy().into_iter().fold(error, Error::hint);
         }
         for (why, models) in causes {
             error = error.because(match offered.len() {
@@ -62,7 +62,7 @@ impl ModelDirectory {
             let provider = &relative.provider;
             error = error.hint(format!("--model {provider}/{name} (if {provider} has it)"));
             let remedy = relative.obstacle.as_ref().and_then(|it| it.remedy());
-            error.hints.extend(remedy.map(str::to_owned));
+            error = remedy.into_iter().fold(error, Error::hint);
         }
         error.hint("regatta models --all")
     }
