@@ -15,7 +15,7 @@ struct Command {
     operands: Operands,
 }
 
-/// What the arguments of a command are that are no options.
+/// Which arguments of a command are not options.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operands {
     /// Paths.
