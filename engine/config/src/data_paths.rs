@@ -170,6 +170,12 @@ impl DataPaths {
         self.data.join("ledger.db")
     }
 
+    /// Returns the file of what the user trusts in each repository.
+    #[must_use]
+    pub fn trust_file(&self) -> PathBuf {
+        self.data.join("trust.json")
+    }
+
     /// Returns the folder of workspaces: `REPO/RUN/TASK/` below it.
     #[must_use]
     pub fn workspaces(&self) -> &Path {

@@ -19,6 +19,7 @@ mod rows;
 mod session;
 #[cfg(test)]
 mod test_support;
+mod trust_file;
 mod writer;
 
 pub use artifacts::ArtifactFolders;
@@ -36,6 +37,7 @@ pub use session::{
     branch, fork, is_log_open, list_all_sessions, list_sessions, new_log_path,
     read_damaged_session, read_session, sessions_named, set_title, used_in,
 };
+pub use trust_file::{RepositoryTrust, TrustError, TrustFile, TrustedPower};
 
 #[cfg(test)]
 #[macro_use]
