@@ -7,20 +7,26 @@ use protocol::{Escapes, is_unseen};
 use tokio::time::Instant;
 
 /// The most bytes kept of the last line, which is the result of a command.
-const RESULT_LIMIT: usize = 500_000;
+pub(crate) const RESULT_LIMIT: usize = 500_000;
 
-/// The last line of a stream that is not blank. Of one that is longer than 500,000 bytes, only the
+/// The last line of a stream that is not blank. Of one that is longer than its limit, only the
 /// beginning is kept.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LastLine {
+    limit: usize,
     open: Vec<u8>,
     last: Option<Vec<u8>>,
 }
 
 impl LastLine {
+    /// Returns the last line of a stream, of which at most `limit` bytes are kept.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, open: Vec::new(), last: None }
+    }
+
     /// Adds the next bytes of the stream.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let newest = newest_ended(&mut self.open, bytes, RESULT_LIMIT + 1, |byte| byte == b'\n');
+        let newest = newest_ended(&mut self.open, bytes, self.limit + 1, |byte| byte == b'\n');
         if newest.is_some() {
             self.last = newest;
         }
@@ -31,8 +37,8 @@ impl LastLine {
     /// whole one.
     pub(crate) fn finish(mut self) -> Option<String> {
         self.feed(b"\n");
-        self.last.map(|line| match line.get(..RESULT_LIMIT) {
-            Some(kept) if line.len() > RESULT_LIMIT => {
+        self.last.map(|line| match line.get(..self.limit) {
+            Some(kept) if line.len() > self.limit => {
                 // The cut may have gone through a character.
                 let kept = String::from_utf8_lossy(kept);
                 format!("{}{CUT_LINE}", kept.trim_end_matches(char::REPLACEMENT_CHARACTER))
@@ -172,7 +178,7 @@ mod tests {
     use super::*;
 
     fn last(chunks: &[&[u8]]) -> Option<String> {
-        let mut line = LastLine::default();
+        let mut line = LastLine::new(RESULT_LIMIT);
         for chunk in chunks {
             line.feed(chunk);
         }
@@ -215,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_cut_at_one_mebibyte() {
-        let mut line = LastLine::default();
+        let mut line = LastLine::new(RESULT_LIMIT);
         for _ in 0..40 {
             line.feed(&[b'x'; 64 << 10]);
         }

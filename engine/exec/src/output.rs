@@ -34,17 +34,17 @@ pub(crate) struct CollectedOutput {
 
 /// Reads the output until `gone` is cancelled, which means that the process group has ended, and
 /// then what is in the pipes at that moment: only processes that have left the group write more.
-/// Memory is bounded.
+/// Memory is bounded: of the last line, `result_limit` bytes are kept.
 pub(crate) async fn collect_output(
     mut streams: OutputStreams,
-    file: OutputFile,
+    (file, result_limit): (OutputFile, usize),
     listener: Listener,
     gone: &CancellationToken,
 ) -> io::Result<CollectedOutput> {
     let mut collector = OutputCollector {
         file: Some(file),
         buffer: vec![0; BUFFER],
-        last: LastLine::default(),
+        last: LastLine::new(result_limit),
         newest: [NewestLine::default(), NewestLine::default()],
         ends: [StreamEnd::default(), StreamEnd::default()],
         rate: RateLimit::default(),
@@ -258,7 +258,8 @@ mod tests {
         let gone = CancellationToken::new();
         gone.cancel();
         let file = OutputFile::create(&folder.path().join("output.log"), 1 << 20).unwrap();
-        let collected = collect_output(streams, file, Arc::new(|_| {}), &gone).await.unwrap();
+        let collected =
+            collect_output(streams, (file, 100), Arc::new(|_| {}), &gone).await.unwrap();
         assert_eq!(collected.written.bytes, (room + "an error".len()) as u64);
         assert!(collected.failure_line.is_some_and(|line| line.contains("an error")));
         flood.join().unwrap();

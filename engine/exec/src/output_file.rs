@@ -12,7 +12,7 @@ use engine::ports::{SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES};
 const GROWTH: u64 = 256 << 10;
 
 /// How many bytes are copied at once.
-const COPIED: usize = 256 << 10;
+const COPIED: usize = 32 << 10;
 
 /// The file operations that an output file needs.
 pub(crate) trait Storage {

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use engine::ports::{
     CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
-    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, ShortOutput,
-    VariableChoice,
+    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, SHORT_OUTPUT_BYTES,
+    ShortOutput, VariableChoice,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio::task::spawn_blocking;
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command_error::command_error;
 use crate::environment::BaseEnvironment;
+use crate::lines::RESULT_LIMIT;
 use crate::output::{CollectedOutput, OutputStreams, collect_output};
 use crate::output_file::OutputFile;
 use crate::owner::Owner;
@@ -170,7 +171,13 @@ impl CommandOwner for ShellOwner {
             gone.cancel();
             cause
         };
-        let (cause, pumped) = tokio::join!(controlled, collect_output(streams, file, line, &gone));
+        // What is short enough for memory is no result of a task.
+        let limit = match request.short {
+            ShortOutput::Memory => SHORT_OUTPUT_BYTES,
+            ShortOutput::File | ShortOutput::FileUnlessEmpty => RESULT_LIMIT,
+        };
+        let collected = collect_output(streams, (file, limit), line, &gone);
+        let (cause, pumped) = tokio::join!(controlled, collected);
         let what = || "run the command to its end".to_owned();
         let cause = cause.map_err(|source| CommandError::Launcher { what: what(), source })?;
         let CollectedOutput { last_line, failure_line, written: output, held } =

@@ -1,9 +1,10 @@
 //! The files with the full output of tool calls: `<n>.<tool>.log`, counted from 0.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use async_trait::async_trait;
 use engine::ports::{Artifact, ArtifactStore, Artifacts, InputFiles};
@@ -19,7 +20,7 @@ pub struct ArtifactFolders;
 
 impl ArtifactStore for ArtifactFolders {
     fn open(&self, folder: &Path) -> Arc<dyn Artifacts> {
-        Arc::new(ArtifactFolder(Arc::new(Folder::new(folder.to_owned()))))
+        Arc::new(ArtifactFolder(Folder::open(folder)))
     }
 
     fn inputs(&self, folder: &Path, values: Vec<(TaskName, Value)>) -> Arc<dyn InputFiles> {
@@ -29,6 +30,9 @@ impl ArtifactStore for ArtifactFolders {
 
 /// The folder of a session's artifacts.
 struct ArtifactFolder(Arc<Folder>);
+
+/// The folders that are open in this process.
+static OPEN: Mutex<BTreeMap<PathBuf, Weak<Folder>>> = Mutex::new(BTreeMap::new());
 
 struct Folder {
     path: PathBuf,
@@ -51,6 +55,11 @@ impl Artifacts for ArtifactFolder {
         Artifact { path: self.0.path.join(&name), name }
     }
 
+    async fn find(&self, number: u64) -> io::Result<Option<Artifact>> {
+        let folder = Arc::clone(&self.0);
+        blocking(move || folder.find(number)).await
+    }
+
     async fn size(&self, artifact: &Artifact) -> io::Result<u64> {
         let path = artifact.path.clone();
         blocking(move || Ok(fs::metadata(path)?.len())).await
@@ -70,8 +79,17 @@ impl Artifacts for ArtifactFolder {
 }
 
 impl Folder {
-    fn new(path: PathBuf) -> Self {
-        Self { path, next: Mutex::new(None) }
+    /// Returns the folder, which counts on with those who have it open already: the commands of a user and
+    /// those of the model are in one folder.
+    fn open(path: &Path) -> Arc<Self> {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, folder| folder.strong_count() > 0);
+        if let Some(folder) = open.get(path).and_then(Weak::upgrade) {
+            return folder;
+        }
+        let folder = Arc::new(Self { path: path.to_owned(), next: Mutex::new(None) });
+        open.insert(path.to_owned(), Arc::downgrade(&folder));
+        folder
     }
 
     /// Does what [`Self::take`] does if that does not take a look at the folder.
@@ -93,10 +111,32 @@ impl Folder {
     fn first(&self) -> u64 {
         let Ok(entries) = fs::read_dir(&self.path) else { return 0 };
         let names = entries.flatten().map(|entry| entry.file_name());
-        let numbers =
-            names.filter_map(|name| name.to_str()?.split_once('.')?.0.parse::<u32>().ok());
-        numbers.max().map_or(0, |number| u64::from(number) + 1)
+        let numbers = names.filter_map(|name| number(name.to_str()?));
+        numbers.max().map_or(0, |number| number + 1)
     }
+
+    fn find(&self, wanted: u64) -> io::Result<Option<Artifact>> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().into_string()
+                && number(&name) == Some(wanted)
+                && name.ends_with(".log")
+                && entry.file_type()?.is_file()
+            {
+                return Ok(Some(Artifact { path: self.path.join(&name), name }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the number at the beginning of a file's name.
+fn number(name: &str) -> Option<u64> {
+    Some(name.split_once('.')?.0.parse::<u32>().ok()?.into())
 }
 
 async fn blocking<T: Send + 'static>(
@@ -125,11 +165,23 @@ mod tests {
     }
 
     #[test]
+    async fn whoever_has_a_folder_open_counts_on_with_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = [folder.path(); 2].map(|path| ArtifactFolders.open(path));
+        let mut names = Vec::new();
+        for artifacts in [&one, &other, &one] {
+            names.push(artifacts.reserve("bash").await.name);
+        }
+        assert_eq!(names, ["0.bash.log", "1.bash.log", "2.bash.log"]);
+    }
+
+    #[test]
     async fn a_folder_that_is_not_there_begins_at_0() {
         let artifacts = ArtifactFolders.open(Path::new("/nowhere/at/all"));
         let first = artifacts.reserve("bash").await;
         assert_eq!(first.path, Path::new("/nowhere/at/all/0.bash.log"));
         assert!(artifacts.size(&first).await.is_err());
+        assert_eq!(artifacts.find(0).await.unwrap(), None);
     }
 
     #[test]
@@ -139,6 +191,9 @@ mod tests {
         let artifact = artifacts.reserve("bash").await;
         fs::write(&artifact.path, "0123456789").unwrap();
         assert_eq!(artifacts.size(&artifact).await.unwrap(), 10);
+        assert_eq!(artifacts.find(0).await.unwrap(), Some(artifact.clone()));
+        assert_eq!(artifact.uri(), "artifact://0");
+        assert_eq!(artifacts.find(1).await.unwrap(), None);
         assert_eq!(artifacts.read(&artifact, 3, 4).await.unwrap(), b"3456");
         assert_eq!(artifacts.read(&artifact, 8, 4).await.unwrap(), b"89");
         assert_eq!(artifacts.read(&artifact, 10, 4).await.unwrap(), b"");

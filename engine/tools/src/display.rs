@@ -9,10 +9,10 @@ use engine::ports::FileKind;
 use protocol::{RepoPath, is_unseen};
 
 /// How much of the beginning and of the end of a command's output is shown: at most 50 KB and 3000
-/// lines together, including the notice. The end gets more space because most errors are there.
+/// lines together. The end gets more space because most errors are there.
 pub(crate) const HEAD_BYTES: usize = 10 << 10;
 pub(crate) const HEAD_LINES: usize = 600;
-pub(crate) const TAIL_BYTES: usize = 39 << 10;
+pub(crate) const TAIL_BYTES: usize = 40 << 10;
 pub(crate) const TAIL_LINES: usize = 2400;
 
 /// The lines and bytes of a file that one call shows at most, and the columns of one line.

@@ -1,5 +1,6 @@
 //! The built-in tools: one file per tool, and the table of them.
 
+mod artifact;
 mod bash;
 mod builtin;
 mod builtins;
@@ -13,6 +14,7 @@ mod grep;
 mod ignore_rules;
 mod ls;
 mod paths;
+mod plain_text;
 mod read;
 mod text_file;
 mod walk;

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::folder::folder_output;
 use self::page::{CHUNK, LineRange, Page, PageEnd, PageReader, Total};
+use crate::artifact;
 use crate::builtin::{Builtin, Session, rename, text};
 use crate::display::{self, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES, is_binary};
 use crate::error::{FileError, ToolError};
@@ -26,7 +27,7 @@ pub(crate) struct Read(Arc<Session>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadArguments {
-    /// The file, or the folder, relative to the folder you are in.
+    /// The file, or the folder, relative to the folder you are in; or artifact://N.
     path: String,
     /// The line to begin with; the first is 1.
     #[schemars(range(min = 1, max = 1_000_000_000))]
@@ -40,8 +41,8 @@ impl Builtin for Read {
     const NAME: &'static str = "read";
     const DESCRIPTION: &'static str = "Reads a text file: its lines, each after its number and \
         two spaces, which are not part of the file. Long files are read in parts with offset and \
-        limit. For a folder, lists the names in it and in its folders: folders end \
-        with /, symlinks with @.";
+        limit. The path artifact://N is the whole output of a call whose result names it. For a \
+        folder, lists the names in it and in its folders: folders end with /, symlinks with @.";
     const EXAMPLE: &'static str = r#"{"path":"src/main.rs","offset":1,"limit":200}"#;
 
     type Arguments = ReadArguments;
@@ -66,6 +67,15 @@ impl Builtin for Read {
     ) -> Result<ToolOutcome, ToolError> {
         let (view, paths, text) = (context.view.as_ref(), &self.0.paths, &arguments.path);
         let shown = quote(text);
+        let range = LineRange {
+            offset: arguments.offset.unwrap_or(1).max(1),
+            limit: arguments.limit.unwrap_or(READ_LINES).clamp(1, READ_LINES),
+        };
+        if let Some(file) = artifact::open(&context.artifacts, text).await? {
+            let page = page(file, range, &shown).await?;
+            let output = page_output(&page, range, &arguments, &shown, &shown)?;
+            return Ok(ToolOutcome::Output(output));
+        }
         let output = match paths.find(view, text).await? {
             found @ Found::Missing { .. } => {
                 return Err(paths.missing(view, text, &found).await.into());
@@ -80,10 +90,6 @@ impl Builtin for Read {
             Found::File { path, .. } => {
                 let file = view.open(&path).await;
                 let file = file.map_err(|error| FileError::of("open", &shown, error))?;
-                let range = LineRange {
-                    offset: arguments.offset.unwrap_or(1).max(1),
-                    limit: arguments.limit.unwrap_or(READ_LINES).clamp(1, READ_LINES),
-                };
                 let page = page(file, range, &shown).await?;
                 page_output(&page, range, &arguments, &shown, &display::path(path.as_path()))?
             }

@@ -221,6 +221,10 @@ impl Artifacts for FakeArtifacts {
         Artifact { path: Path::new("/artifacts").join(&name), name }
     }
 
+    async fn find(&self, _number: u64) -> io::Result<Option<Artifact>> {
+        Ok(None)
+    }
+
     async fn size(&self, _artifact: &Artifact) -> io::Result<u64> {
         Err(io::ErrorKind::NotFound.into())
     }

@@ -14,6 +14,7 @@ over_both_views! {
     a_command_that_fails_says_its_code_after_its_output,
     a_command_that_cannot_be_run_says_why,
     ten_megabytes_of_output_leave_50_kilobytes_and_a_whole_artifact,
+    the_whole_output_is_read_by_the_name_in_the_notice_like_a_file,
     many_short_lines_are_cut_by_their_number,
     what_just_fits_is_said_whole_and_what_just_does_not_loses_little,
     one_line_without_an_end_is_cut_between_characters,
@@ -31,7 +32,7 @@ over_both_views! {
 /// How much is said of long output: of its beginning, and of its end.
 const HEAD_BYTES: usize = 10 << 10;
 const HEAD_LINES: usize = 600;
-const TAIL_BYTES: usize = 39 << 10;
+const TAIL_BYTES: usize = 40 << 10;
 const TAIL_LINES: usize = 2400;
 
 fn printing(session: &Session, text: impl AsRef<[u8]>) {
@@ -146,17 +147,44 @@ async fn ten_megabytes_of_output_leave_50_kilobytes_and_a_whole_artifact(kind: V
     let all: String = (1..=100_000).map(|number| format!("{number:099}\n")).collect();
     printing(&session, &all);
     let ran = session.answer("bash", json!({ "command": "yes" })).await;
-    assert!(ran.text.len() <= 50 << 10, "{}", ran.text.len());
+    assert!(ran.text.len() <= (50 << 10) + 200, "{}", ran.text.len());
     let (first, last, notice) = ends(&ran.text);
     assert!(all.starts_with(first) && first.len() > HEAD_BYTES - 100, "{}", first.len());
     assert!(all.trim_end().ends_with(last) && last.len() > TAIL_BYTES - 100, "{}", last.len());
     assert!(first.lines().chain(last.lines()).all(|line| line.len() == 99));
     let file = session.beside("artifacts/0.bash.log");
-    let expected = "Showing the first 102 and the last 399 of 100000 lines. Full output: ";
-    assert_eq!(notice, format!("{expected}{}", file.display()));
+    let expected =
+        "Showing the first 102 and the last 409 of 100000 lines. Full output: artifact://0";
+    assert_eq!(notice, expected);
     assert_eq!(fs::read(&file).unwrap(), all.as_bytes());
     let details = ran.details.unwrap();
     assert_eq!((&details["truncated"], &details["artifact"]), (&json!(true), &json!("0.bash.log")));
+}
+
+async fn the_whole_output_is_read_by_the_name_in_the_notice_like_a_file(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    let all: String = (1..=9000).map(|number| format!("\x1b[1m{number}\x1b[0m\r\n")).collect();
+    printing(&session, &all);
+    let said = session.said("bash", json!({ "command": "seq 9000" })).await;
+    let name = said.rsplit_once("Full output: ").unwrap().1.trim_end_matches(']');
+    let part = json!({ "path": name, "offset": 4000, "limit": 2 });
+    let read = session.answer("read", part).await;
+    let expected = "  4000  4000\n  4001  4001\n\n[Showing lines 4000-4001 of 9000. Use offset=4002 to continue]";
+    assert_eq!(read.text, expected);
+    assert_eq!(read.details.unwrap()["path"], "artifact://0");
+    let inside = session.at("");
+    assert!(
+        !said.contains(&*inside.parent().unwrap().to_string_lossy()),
+        "no path is shown: {said}"
+    );
+    for (path, why) in [
+        ("artifact://1", "there is no artifact://1; results of this session name the artifacts"),
+        ("artifact://../0", "names no artifact; its name is artifact://N"),
+        ("artifact://0.bash.log", "names no artifact; its name is artifact://N"),
+    ] {
+        let refused = session.failed("read", json!({ "path": path })).await;
+        assert!(refused.contains(why), "{path}: {refused}");
+    }
 }
 
 async fn many_short_lines_are_cut_by_their_number(kind: ViewKind) {
@@ -195,7 +223,7 @@ async fn one_line_without_an_end_is_cut_between_characters(kind: ViewKind) {
     let (first, last, notice) = ends(&said);
     assert!(first.starts_with("begin日") && first.ends_with('日'));
     assert!(last.starts_with('日') && last.ends_with("日end"));
-    assert!(said.len() <= 50 << 10 && !said.contains('\u{fffd}'));
+    assert!(said.len() <= (50 << 10) + 200 && !said.contains('\u{fffd}'));
     assert!(notice.starts_with("Showing the first 1 and the last 1 of 1 lines."), "{notice}");
 }
 
@@ -210,8 +238,7 @@ async fn output_that_was_not_kept_whole_is_told_with_what_is_missing(kind: ViewK
     let short = "begin\n… 77 bytes left out …\nFAILED 3 tests\n";
     *session.commands.script.lock().unwrap() = Script::Overflow(short.into(), 77);
     let said = session.answer("bash", json!({ "command": "x" })).await;
-    let file = session.beside("artifacts/0.bash.log");
-    let told = format!("Output without 77 bytes of its middle: {}", file.display());
+    let told = "Output without 77 bytes of its middle: artifact://0";
     assert_eq!(said.text, format!("{}\n\n[{told}]", short.trim_end()));
     assert_eq!(said.details.unwrap()["truncated"], true);
 
@@ -226,10 +253,9 @@ async fn output_that_was_not_kept_whole_is_told_with_what_is_missing(kind: ViewK
     let said = session.said("bash", json!({ "command": "x" })).await;
     let (first, last, notice) = ends(&said);
     assert!(first.starts_with("begin\nyyy") && last.ends_with("yyy\nFAILED 3 tests"));
-    let told = "Showing the first 103 and the last 400 lines of 10742 KB. \
-                Output without 9000000 bytes of its middle: ";
-    let file = session.beside("artifacts/2.bash.log");
-    assert_eq!(notice, format!("{told}{}", file.display()));
+    let told = "Showing the first 103 and the last 410 lines of 10742 KB. \
+                Output without 9000000 bytes of its middle: artifact://2";
+    assert_eq!(notice, told);
 }
 
 async fn numbers_and_nulls_are_taken_for_what_they_mean(kind: ViewKind) {

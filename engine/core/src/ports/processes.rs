@@ -122,7 +122,8 @@ pub struct CommandEnd {
     /// What ended the command.
     pub cause: EndCause,
     /// The last line of standard output that is not blank, without its line break. Of a line of more
-    /// than 500,000 bytes, only the beginning is there, and it ends with [`CUT_LINE`].
+    /// than 500,000 bytes, only the beginning is there, and it ends with [`CUT_LINE`]. With
+    /// [`ShortOutput::Memory`], that limit is [`SHORT_OUTPUT_BYTES`].
     pub last_line: Option<String>,
     /// The line of output that says best why the command failed, printable and short: the last
     /// meaningful line of standard error, or else of standard output. `None` if there is none, or

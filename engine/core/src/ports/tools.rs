@@ -271,6 +271,9 @@ pub trait Artifacts: Send + Sync {
     /// exists. The caller creates the file.
     async fn reserve(&self, tool: &str) -> Artifact;
 
+    /// Returns the artifact with this number, if there is a file of it.
+    async fn find(&self, number: u64) -> io::Result<Option<Artifact>>;
+
     /// Returns the size of an artifact in bytes.
     async fn size(&self, artifact: &Artifact) -> io::Result<u64>;
 
@@ -285,4 +288,16 @@ pub struct Artifact {
     pub name: String,
     /// The path of the file.
     pub path: PathBuf,
+}
+
+/// The beginning of the names by which models read artifacts. The number of the artifact follows.
+pub const ARTIFACT_SCHEME: &str = "artifact://";
+
+impl Artifact {
+    /// Returns the name by which models read it, which is no path.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        let number = self.name.split('.').next().unwrap_or_default();
+        format!("{ARTIFACT_SCHEME}{number}")
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::ports::ARTIFACT_SCHEME;
 use protocol::{
     Attachment, AttachmentKind, BashExecution, Content, FileMention, Message, PythonExecution,
     SessionMessage, SkippedReason, StopReason, Timestamp, UserMessage,
@@ -73,9 +74,22 @@ fn bash(ran: &BashExecution) -> Option<Message> {
     let end = if ran.cancelled { End::Cancelled } else { End::Exited(ran.exit_code) };
     let mut text = execution(&ran.command, &ran.output, end);
     if let (true, Some(path)) = (ran.truncated, &ran.full_output_path) {
-        let _infallible = write!(text, "\n\n[Output truncated. Full output: {path}]");
+        // A path outside of the workspace would lead nowhere.
+        let _infallible = match artifact_number(path) {
+            Some(number) => {
+                write!(text, "\n\n[Output truncated. Full output: {ARTIFACT_SCHEME}{number}]")
+            }
+            None => write!(text, "\n\n[Output truncated]"),
+        };
     }
     Some(Message::user(text, ran.timestamp))
+}
+
+/// Returns the number of the artifact at `path`; `None` if another program has written the file.
+fn artifact_number(path: &str) -> Option<u64> {
+    let (_folder, name) = path.rsplit_once('/')?;
+    let (number, tool) = name.strip_suffix(".log")?.split_once('.')?;
+    number.parse().ok().filter(|_| !tool.is_empty())
 }
 
 fn python(ran: &PythonExecution) -> Option<Message> {

@@ -2,12 +2,11 @@
 //! without escape sequences.
 
 use std::io;
-use std::path::Path;
 
 use engine::ports::{Artifact, Artifacts, CommandEnd, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES};
-use protocol::Escapes;
 
 use crate::display::{HEAD_BYTES, HEAD_LINES, TAIL_BYTES, TAIL_LINES, head, tail};
+use crate::plain_text::PlainText;
 
 /// The ratio of the bytes that are read to those that are shown. Escape sequences are read, but
 /// not shown.
@@ -19,7 +18,7 @@ const TAIL_READ: u64 = ESCAPES * TAIL_BYTES as u64;
 
 /// The size of the largest file whose lines are counted, and of one read, in bytes.
 const COUNTED: u64 = 64 << 20;
-const COUNTED_AT_ONCE: u64 = 1 << 20;
+const COUNTED_AT_ONCE: u64 = 64 << 10;
 
 // What is kept in memory is shown whole.
 const _: () = assert!(3 * SHORT_OUTPUT_BYTES <= HEAD_BYTES + TAIL_BYTES);
@@ -58,7 +57,7 @@ async fn read(
 ) -> io::Result<Output> {
     if let Some(short) = &end.output {
         // It fits, because its bytes and lines are few: each byte that is no text takes three.
-        let text = plain(&String::from_utf8_lossy(short)).trim_end().to_owned();
+        let text = PlainText::of(short).trim_end().to_owned();
         // Where the limit of output is 0, nothing is kept anywhere.
         let notice = (end.dropped > 0).then(|| format!("{} bytes were not kept", end.dropped));
         let is_cut = notice.is_some();
@@ -71,18 +70,18 @@ async fn read(
             (0, ..=COUNTED) => format!("of {} lines", count_lines(artifacts, artifact).await?),
             _ => format!("lines of {} KB", end.written >> 10),
         };
-        return Ok(ends.output(&artifact.path, end, &total));
+        return Ok(ends.output(artifact, end, &total));
     }
-    let all = plain(&String::from_utf8_lossy(&artifacts.read(artifact, 0, size).await?));
+    let all = PlainText::of(&artifacts.read(artifact, 0, size).await?);
     let all = all.trim_end();
     let lines = all.lines().count();
     if all.len() <= HEAD_BYTES + TAIL_BYTES && lines <= HEAD_LINES + TAIL_LINES {
-        let notice = (end.dropped > 0).then(|| full_output_notice(&artifact.path, end));
+        let notice = (end.dropped > 0).then(|| full_output_notice(artifact, end));
         let is_cut = notice.is_some();
         return Ok(Output { text: all.to_owned(), notice, is_cut });
     }
     let ends = HeadAndTail { first: first_lines(all).to_owned(), last: last_lines(all).to_owned() };
-    Ok(ends.output(&artifact.path, end, &format!("of {lines} lines")))
+    Ok(ends.output(artifact, end, &format!("of {lines} lines")))
 }
 
 /// The parts of long output that are shown.
@@ -92,21 +91,21 @@ struct HeadAndTail {
 }
 
 impl HeadAndTail {
-    fn output(self, path: &Path, end: &CommandEnd, total: &str) -> Output {
+    fn output(self, artifact: &Artifact, end: &CommandEnd, total: &str) -> Output {
         let Self { first, last } = self;
         let (above, below) = (first.lines().count(), last.lines().count());
-        let rest = full_output_notice(path, end);
+        let rest = full_output_notice(artifact, end);
         let notice = format!("Showing the first {above} and the last {below} {total}. {rest}");
         let text = format!("{first}\n\n[… the middle of the output is left out …]\n\n{last}");
         Output { text, notice: Some(notice), is_cut: true }
     }
 }
 
-/// Returns a notice that names the file with the full output, and the number of dropped bytes.
-fn full_output_notice(path: &Path, end: &CommandEnd) -> String {
+/// Returns a notice that names the artifact with the full output, and the number of dropped bytes.
+fn full_output_notice(artifact: &Artifact, end: &CommandEnd) -> String {
     match end.dropped {
-        0 => format!("Full output: {}", path.display()),
-        dropped => format!("Output without {dropped} bytes of its middle: {}", path.display()),
+        0 => format!("Full output: {}", artifact.uri()),
+        dropped => format!("Output without {dropped} bytes of its middle: {}", artifact.uri()),
     }
 }
 
@@ -122,8 +121,8 @@ async fn both_ends(
     let is_break = |byte: &u8| *byte == b'\n';
     let until = above.iter().rposition(is_break).unwrap_or(above.len());
     let from = below.iter().position(is_break).map_or(0, |end| end + 1);
-    let above = plain(&String::from_utf8_lossy(&above[..until]));
-    let below = plain(&String::from_utf8_lossy(&below[from..]));
+    let above = PlainText::of(&above[..until]);
+    let below = PlainText::of(&below[from..]);
     let (first, last) = (first_lines(&above), last_lines(below.trim_end()));
     Ok(HeadAndTail { first: first.to_owned(), last: last.to_owned() })
 }
@@ -168,65 +167,4 @@ async fn count_lines(artifacts: &dyn Artifacts, artifact: &Artifact) -> io::Resu
         lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     }
     Ok(lines + u64::from(last != b'\n'))
-}
-
-/// Returns `text` without escape sequences and control characters. If a program overwrites a line,
-/// as a progress bar does, only the last version of the line is kept.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut escapes = Escapes::default();
-    let mut line = 0;
-    let mut is_returned = false;
-    for letter in text.chars().filter_map(|letter| escapes.step(letter)) {
-        match letter {
-            // A carriage return alone keeps the line; the next character replaces it.
-            '\r' => is_returned = true,
-            '\n' => {
-                out.push('\n');
-                line = out.len();
-                is_returned = false;
-            }
-            control if control != '\t' && control.is_control() => {}
-            other => {
-                if is_returned {
-                    out.truncate(line);
-                    is_returned = false;
-                }
-                out.push(other);
-            }
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn colours_titles_and_bells_are_taken_out() {
-        assert_eq!(plain("\u{1b}[1;31merror\u{1b}[0m:\u{7} no\u{1b}(B\n\tx"), "error: no\n\tx");
-        assert_eq!(plain("\u{1b}]0;title\u{7}a\u{9b}2Kb\0"), "ab");
-    }
-
-    #[test]
-    fn a_sequence_without_an_end_takes_its_line_only() {
-        assert_eq!(plain("a\u{1b}]0;never\nb"), "a\nb");
-    }
-
-    #[test]
-    fn a_line_written_over_keeps_its_last_state_and_line_breaks_are_line_breaks() {
-        assert_eq!(plain("10%\r50%\r100%\r\r\ndone\r\nwait\r"), "100%\ndone\nwait");
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_comes_nothing_is_left_that_a_terminal_would_obey(text in ".{0,40}") {
-            let left = plain(&text);
-            let only_breaks = |letter: char| matches!(letter, '\n' | '\t');
-            prop_assert!(!left.chars().any(|letter| letter.is_control() && !only_breaks(letter)));
-        }
-    }
 }

@@ -111,10 +111,15 @@ fn floods(asked: &Asked) -> Answer {
         return Answer::calls(vec![bash("seq 1 200000; echo the end")]);
     }
     let result = asked.result();
+    if asked.answers() == 2 {
+        assert!(result.starts_with("100000  100000\n\n["), "the rest can be read: {result}");
+        return Answer::yields(&json!("done"));
+    }
     assert!(result.len() < 60_000, "{}", result.len());
     assert!(result.contains("199999\n200000\nthe end"), "the end counts");
-    assert!(result.contains("Full output: "), "where the rest is");
-    Answer::yields(&json!("done"))
+    let named = result.rsplit_once("Full output: ").expect("where the rest is").1;
+    let path = named.trim_end_matches(']');
+    Answer::call("read", &json!({ "path": path, "offset": 100_000, "limit": 1 }))
 }
 
 /// Checks that the flood is kept whole beside the log of its agent.

@@ -34,8 +34,12 @@ fn a_command_of_the_user_is_told_with_its_output_and_its_end() {
         "Ran `ls`\n```\na\n```\n\n(command cancelled)"
     );
     assert_eq!(
-        ran(json!({ "truncated": true, "fullOutputPath": "/x" })).unwrap(),
-        "Ran `ls`\n```\na\n```\n\n[Output truncated. Full output: /x]"
+        ran(json!({ "truncated": true, "fullOutputPath": "/x/3.bash.log" })).unwrap(),
+        "Ran `ls`\n```\na\n```\n\n[Output truncated. Full output: artifact://3]"
+    );
+    assert_eq!(
+        ran(json!({ "truncated": true, "fullOutputPath": "/tmp/pi-bash-12.log" })).unwrap(),
+        "Ran `ls`\n```\na\n```\n\n[Output truncated]"
     );
     assert_eq!(ran(json!({ "output": "````" })).unwrap(), "Ran `ls`\n`````\n````\n`````");
     assert_eq!(ran(json!({ "excludeFromContext": true })), None);
