@@ -6,19 +6,19 @@ use engine::exit_code::Interruption;
 use engine::leading_request::LedModels;
 use engine::ports::{CancelLevel, CommandOwner, Commands, VariableChoice};
 use engine::run::{AddTasksError, FinishedChild, WaitError};
-use protocol::{Failure, RunId, TaskId, TaskSpec};
+use protocol::{Failure, QuestionId, RunId, TaskId, TaskSpec};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 
 use crate::deps::Deps;
 use crate::events::Events;
-use crate::executors::ToolSetup;
+use crate::executors::{Answerer, ToolSetup};
 use crate::messaging::answer;
 use crate::root::{Root, RootArguments, RootMessage};
 use crate::run::RunRequest;
 use crate::runs::{Submission, SubmitError, Submitted};
 use crate::session::SessionSpec;
-use crate::sessions::{OpenSessionError, SessionHandle, SessionOpening};
+use crate::sessions::{AnswerError, OpenSessionError, SessionHandle, SessionOpening};
 use crate::tokio_timer::RuntimeTimer;
 
 /// A running engine. Clones are handles of the same engine.
@@ -49,6 +49,27 @@ impl Canceller {
     /// Cancels a run, as [`Engine::cancel`] does.
     pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
         let _closed = self.0.cast(RootMessage::Cancel(run, how, why));
+    }
+}
+
+/// A handle that answers the questions of the tasks of runs. It does not keep the engine open.
+#[derive(Clone, Debug)]
+pub struct Answers(ActorRef<RootMessage>);
+
+impl Answers {
+    /// Answers a question of a task, which an event of its run has asked, with the choice of this id.
+    ///
+    /// # Errors
+    /// The question is not open, has no such choice, or the run is over.
+    pub async fn give(
+        &self,
+        run: RunId,
+        id: QuestionId,
+        choice: String,
+    ) -> Result<(), AnswerError> {
+        let request =
+            |reply| RootMessage::Request(run, Box::new(RunRequest::Answer(id, choice, reply)));
+        answer(&self.0, request).await.unwrap_or(Err(AnswerError::Closed))
     }
 }
 
@@ -88,8 +109,18 @@ impl Engine {
         &self,
         submission: Submission,
     ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
+        self.submit_answered(submission, Answerer::None)
+    }
+
+    /// Starts a run as [`Engine::submit`] does, whose questions `answerer` answers.
+    pub fn submit_answered(
+        &self,
+        submission: Submission,
+        answerer: Answerer,
+    ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
         let submission = Box::new(submission);
-        let answer = answer(&self.0.root, |reply| RootMessage::Submit(submission, reply));
+        let submit = |reply| RootMessage::Submit(submission, answerer, reply);
+        let answer = answer(&self.0.root, submit);
         async move { answer.await.unwrap_or(Err(SubmitError::Closing)) }
     }
 
@@ -143,6 +174,12 @@ impl Engine {
             RootMessage::Request(run, Box::new(RunRequest::AwaitChildren { parent, reply }))
         });
         async move { answer.await.unwrap_or(Err(WaitError::NotRunning)) }
+    }
+
+    /// Returns a handle that answers the questions of runs. It does not keep the engine open.
+    #[must_use]
+    pub fn answers(&self) -> Answers {
+        Answers(self.0.root.clone())
     }
 
     /// Returns a handle that cancels runs from another task.

@@ -16,7 +16,7 @@ mod gate;
 mod wait_clock;
 
 use gate::{Gate, GateArguments, GateMessage};
-pub(crate) use wait_clock::WaitClock;
+pub(crate) use wait_clock::{WaitClock, Waits};
 
 use crate::child::start_child;
 

@@ -23,7 +23,7 @@ mod task;
 mod tokio_timer;
 mod worker;
 
-pub use crate::engine::{Canceller, Engine};
+pub use crate::engine::{Answers, Canceller, Engine};
 pub use deps::{Deps, Policy};
 pub use events::Events;
 pub use executors::{Answerer, ToolSetup};

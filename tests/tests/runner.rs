@@ -16,6 +16,7 @@ mod opening;
 mod own_tool;
 mod panics;
 mod registry_steps;
+mod run_questions;
 mod session_branches;
 mod session_handle;
 mod session_states;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::approvals::{Decision, refusal, refusal_by_user};
+use engine::approvals::{Decision, refusal, refusal_by_user, refusal_unanswered};
 use engine::ports::{Ask, CancelToken, ToolOutcome, ToolOutput, WorkspaceView};
 use engine::tools::{CallGate, Decided, Subject, ToolSet};
 use protocol::{Question, QuestionChoice, QuestionId, ToolCall, quote_within};
@@ -102,14 +102,15 @@ impl Approver {
         if self.allows(&decided.subjects) {
             return None;
         }
-        match ask.ask(question(call, &decided, reason)).await.as_str() {
-            ONCE => None,
-            SESSION => {
+        match ask.ask(question(call, &decided, reason)).await.as_deref() {
+            Some(ONCE) => None,
+            Some(SESSION) => {
                 let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
                 allowed.extend(decided.subjects);
                 None
             }
-            _ => Some(refusal_by_user(&call.name, &decided.what)),
+            Some(_) => Some(refusal_by_user(&call.name, &decided.what)),
+            None => Some(refusal_unanswered(&call.name, &decided.what)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Measures how long the requests of a task wait for the gates of accounts.
+//! Measures how long a task waits for others: its requests for the gates of accounts, its questions for a person.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::tokio_timer::RuntimeTimer;
 
-/// Counts the time in which a request of a task waits, which is not time of its work. It belongs to
-/// the task, and is told by its [`MeasuredGate`].
+/// Counts the time in which a request or a question of a task waits, which is not time of its work. It
+/// belongs to the task, and is told by its [`Waits`].
 pub(crate) struct WaitClock {
     timer: RuntimeTimer,
-    /// Made with the first gate: a command asks none.
+    /// Made with the first [`Waits`]: a command has none.
     changes: Option<(UnboundedSender<WaitChange>, UnboundedReceiver<WaitChange>)>,
     /// How long the task was prolonged.
     granted: Duration,
-    /// How many requests wait, and since when at least one does.
+    /// How many of them wait, and since when at least one does.
     waiting: usize,
     since: Duration,
     /// The time of the waits that have ended.
@@ -28,7 +28,7 @@ pub(crate) struct WaitClock {
 /// Waits that are shorter do not prolong a task.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// A request begins or ceases to wait, at this time.
+/// One begins or ceases to wait, at this time.
 enum WaitChange {
     Begins(Duration),
     Ends(Duration),
@@ -48,11 +48,16 @@ impl WaitClock {
 
     /// Returns a gate that tells this clock how long requests wait.
     pub(crate) fn measured(&mut self, gate: Arc<dyn Gate>) -> MeasuredGate {
-        let (sender, _) = self.changes.get_or_insert_with(unbounded_channel);
-        MeasuredGate { gate, timer: self.timer, sender: sender.clone() }
+        MeasuredGate { gate, waits: self.waits() }
     }
 
-    /// Returns for how long a request has waited since this was called last, if at all.
+    /// Returns what tells this clock how long something waits.
+    pub(crate) fn waits(&mut self) -> Waits {
+        let (sender, _) = self.changes.get_or_insert_with(unbounded_channel);
+        Waits { timer: self.timer, sender: sender.clone() }
+    }
+
+    /// Returns for how long something has waited since this was called last, if at all.
     pub(crate) fn grant(&mut self) -> Option<Duration> {
         let next = |changes: &mut Option<(_, UnboundedReceiver<WaitChange>)>| {
             changes.as_mut().and_then(|(_, changes)| changes.try_recv().ok())
@@ -99,27 +104,30 @@ impl WaitClock {
 /// A gate that measures how long the requests of one task wait.
 pub(crate) struct MeasuredGate {
     gate: Arc<dyn Gate>,
+    waits: Waits,
+}
+
+/// Tells the clock of a task how long something waits.
+#[derive(Clone)]
+pub(crate) struct Waits {
     timer: RuntimeTimer,
     sender: UnboundedSender<WaitChange>,
 }
 
-/// A request that waits until this is dropped.
-struct Wait {
-    timer: RuntimeTimer,
-    sender: UnboundedSender<WaitChange>,
-}
+/// Something that waits until this is dropped.
+pub(crate) struct Wait(Waits);
 
-impl Wait {
-    fn begin(gate: &MeasuredGate) -> Self {
-        let (timer, sender) = (gate.timer, gate.sender.clone());
-        let _over = sender.send(WaitChange::Begins(timer.now())); // the task may be gone
-        Self { timer, sender }
+impl Waits {
+    pub(crate) fn begin(&self) -> Wait {
+        let _over = self.sender.send(WaitChange::Begins(self.timer.now())); // the task may be gone
+        Wait(self.clone())
     }
 }
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        let _over = self.sender.send(WaitChange::Ends(self.timer.now())); // the task may be gone
+        let Waits { timer, sender } = &self.0;
+        let _over = sender.send(WaitChange::Ends(timer.now())); // the task may be gone
     }
 }
 
@@ -129,7 +137,7 @@ impl Gate for MeasuredGate {
         if request.is_paused {
             return self.gate.acquire(request);
         }
-        let waits = (self.gate.acquire(request), Wait::begin(self));
+        let waits = (self.gate.acquire(request), self.waits.begin());
         // The last event ends the wait, and so does dropping the stream.
         let events = stream::unfold(Some(waits), |waits| async move {
             let (mut events, wait) = waits?;

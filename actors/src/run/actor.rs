@@ -51,6 +51,19 @@ impl Actor for Run {
                 RunRequest::AwaitChildren { parent, reply } => {
                     Input::AwaitChildren { request: state.await_children(reply), parent }
                 }
+                RunRequest::Answer(question, choice, reply) => {
+                    let (taken, input) = match state.answer_question(question, choice) {
+                        Ok(input) => (Ok(()), input),
+                        Err(error) => (Err(error), None),
+                    };
+                    let _gone = reply.send(taken);
+                    let Some(input) = input else { return Ok(()) };
+                    input
+                }
+            },
+            RunMessage::Question(task, question) => match state.question(task, question) {
+                Some(input) => input,
+                None => return Ok(()),
             },
             RunMessage::Checked(checked) => {
                 let CheckedTasks { parent, tasks, contracts, reply } = *checked;
@@ -120,6 +133,7 @@ impl Actor for Run {
             }
         };
         if let Some(task) = state.died(child.get_id()) {
+            state.end_questions(task);
             state.step(&myself, Input::TaskEnded(task, report)).await;
         }
         Ok(())

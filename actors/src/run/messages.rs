@@ -8,18 +8,20 @@ use engine::ports::{CancelLevel, Gate, LandingNotice, Notice};
 use engine::prompt::SystemPrompt;
 use engine::run::{AddTasksError, FinishedChild, WaitError};
 use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
-use protocol::{EventKind, LedgerEntry, RunId, RunName, RunSpec, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, QuestionId, RunId, RunName, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::verifier::WorkVerifier;
 use crate::contracts::Contracts;
 use crate::deps::Deps;
 use crate::events::EventBus;
-use crate::executors::ExecutorsMessage;
+use crate::executors::{Answerer, ExecutorsMessage};
 use crate::isolation::{RepositoryMessage, SettledRun};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt};
+use crate::sessions::AnswerError;
+use crate::task::TaskQuestion;
 
 pub(crate) struct RunArguments {
     pub(crate) name: RunName,
@@ -36,6 +38,8 @@ pub(crate) struct RunArguments {
     pub(crate) deps: Arc<Deps>,
     pub(crate) events: EventBus,
     pub(crate) schedule: Notifier<ScheduleRequest>,
+    /// Who answers the questions of its tasks.
+    pub(crate) answerer: Answerer,
 }
 
 /// A request of a run to the engine's schedule.
@@ -51,8 +55,17 @@ pub(crate) enum ScheduleRequest {
 
 /// A request to a running run.
 pub(crate) enum RunRequest {
-    AddTasks { parent: Option<TaskId>, tasks: Vec<TaskSpec>, reply: AddTasksReply },
-    AwaitChildren { parent: TaskId, reply: AwaitChildrenReply },
+    AddTasks {
+        parent: Option<TaskId>,
+        tasks: Vec<TaskSpec>,
+        reply: AddTasksReply,
+    },
+    AwaitChildren {
+        parent: TaskId,
+        reply: AwaitChildrenReply,
+    },
+    /// A person answers a question with the choice of this id.
+    Answer(QuestionId, String, RpcReplyPort<Result<(), AnswerError>>),
 }
 
 pub(crate) type AddTasksReply = RpcReplyPort<Result<Vec<TaskId>, AddTasksError>>;
@@ -88,6 +101,8 @@ pub(crate) enum RunMessage {
     /// Cancels the run.
     Cancel(CancelLevel, Interruption),
     Request(Box<RunRequest>),
+    /// A task asks a person.
+    Question(TaskId, TaskQuestion),
     /// Result of the check of tasks to add.
     Checked(Box<CheckedTasks>),
     /// The work of this task has ended, and nothing of it runs any more.

@@ -6,6 +6,7 @@ mod landing;
 mod landing_ports;
 mod messages;
 mod publishing;
+mod questions;
 mod state;
 mod steps;
 mod times;

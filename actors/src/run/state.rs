@@ -10,6 +10,7 @@ use protocol::{EventKind, LedgerEntry, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorId, ActorRef};
 
 use super::messages::{AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage};
+use super::questions::RunQuestions;
 use super::times::RunTimes;
 use super::verifier::WorkVerifier;
 use crate::contracts::{self, Contracts, SchemaFault};
@@ -39,6 +40,7 @@ pub(crate) struct RunState {
     pub(super) tasks: BTreeMap<u64, TaskId>,
     pub(super) adding: BTreeMap<RequestId, AddTasksReply>,
     pub(super) awaiting: BTreeMap<RequestId, AwaitChildrenReply>,
+    pub(super) questions: RunQuestions,
     requests: u64,
     pub(super) landing: CancelToken,
     /// What verifies the work before it lands, kept from one landing to the next.
@@ -74,6 +76,7 @@ impl RunState {
             tasks: BTreeMap::new(),
             adding: BTreeMap::new(),
             awaiting: BTreeMap::new(),
+            questions: RunQuestions::default(),
             requests: 0,
             landing: CancelToken::default(),
             verifier: None,

@@ -20,6 +20,7 @@ use super::messages::{RunMessage, ScheduleRequest};
 use super::state::RunState;
 use crate::child::start_child;
 use crate::contracts;
+use crate::executors::Answerer;
 use crate::isolation::RepositoryMessage;
 use crate::job::Job;
 use crate::ledger::LedgerMessage;
@@ -70,6 +71,7 @@ impl RunState {
                 }
                 Effect::LendPermit(task) => self.schedule(ScheduleRequest::Lend(task)),
                 Effect::ReleasePermit(task) => self.schedule(ScheduleRequest::WorkEnded(task)),
+                Effect::Continue(task) => self.go_on(task),
                 Effect::ReclaimPermit(task) => self.schedule(ScheduleRequest::TakeBack(task)),
                 Effect::StartTask { task, predecessors, .. } => {
                     return Some((task, self.start(myself, task, predecessors).boxed()));
@@ -138,6 +140,13 @@ impl RunState {
             work_ended: match overlaps {
                 true => Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
                 false => Notifier::new(|()| {}),
+            },
+            questions: match self.arguments.answerer {
+                Answerer::None => None,
+                Answerer::Client => {
+                    let ask = move |question| RunMessage::Question(task, question);
+                    Some(Notifier::to(myself, ask))
+                }
             },
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),

@@ -17,6 +17,7 @@ use ractor::{ActorRef, Message, RpcReplyPort};
 use crate::contracts::{Contracts, SchemaFault, contracts};
 use crate::deps::Deps;
 use crate::events::Events;
+use crate::executors::Answerer;
 use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
@@ -55,6 +56,8 @@ pub(super) struct RunOpening {
     pub(super) given_up: Option<GivenUp>,
     /// Cancels its wait for a landing of another engine.
     pub(super) cancel: CancelToken,
+    /// Who answers the questions of its tasks.
+    pub(super) answerer: Answerer,
 }
 
 impl RunOpening {

@@ -12,7 +12,7 @@ use ractor::{ActorId, ActorProcessingErr, ActorRef};
 use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::EventBus;
-use crate::executors::ExecutorsMessage;
+use crate::executors::{Answerer, ExecutorsMessage};
 use crate::isolation::IsolatorMessage;
 use crate::job::Job;
 use crate::jobs::Jobs;
@@ -76,6 +76,7 @@ impl RunsState {
         &mut self,
         myself: &ActorRef<RunsMessage>,
         submission: Submission,
+        answerer: Answerer,
         reply: Answer,
     ) {
         let run = submission.spec.id;
@@ -85,7 +86,7 @@ impl RunsState {
             deps: self.arguments.deps.clone(),
         };
         self.unanswered += 1;
-        let opening = RunOpening::default();
+        let opening = RunOpening { answerer, ..RunOpening::default() };
         let cancel = opening.cancel.clone();
         self.opening.insert(run, opening);
         let job = async move { open(submission, cancel, &services).await };
@@ -105,10 +106,10 @@ impl RunsState {
         opened: Result<OpenedRun, SubmitError>,
         reply: Answer,
     ) -> Result<(), ActorProcessingErr> {
-        let given_up = self.opening.remove(&run).and_then(|opening| opening.given_up);
-        match (opened, given_up) {
+        let opening = self.opening.remove(&run).unwrap_or_default();
+        match (opened, opening.given_up) {
             (Ok(run), None) => {
-                let submitted = self.start(myself, run).await?;
+                let submitted = self.start(myself, run, opening.answerer).await?;
                 self.answer(reply, Ok(submitted));
             }
             (Ok(run), Some(why)) => {
@@ -133,6 +134,7 @@ impl RunsState {
         &mut self,
         myself: &ActorRef<RunsMessage>,
         run: OpenedRun,
+        answerer: Answerer,
     ) -> Result<Submitted, ActorProcessingErr> {
         let scope = EventScope::Run(run.name.clone());
         let events = self.arguments.events.subscribe_to(scope.clone());
@@ -151,6 +153,7 @@ impl RunsState {
             deps: self.arguments.deps.clone(),
             events: self.arguments.events.clone(),
             schedule: Notifier::to(myself, RunsMessage::Schedule),
+            answerer,
         };
         let actor = start_child(Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
@@ -220,7 +223,7 @@ pub(crate) struct RunsArguments {
 }
 
 pub(crate) enum RunsMessage {
-    Submit(Box<Submission>, Answer),
+    Submit(Box<Submission>, Answerer, Answer),
     /// Result of opening a run.
     Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
     /// A run was withdrawn.

@@ -12,8 +12,8 @@ pub enum AnswerError {
     /// The question has no such choice.
     #[error("the question has no such choice")]
     NoSuchChoice,
-    /// The session is closed.
-    #[error("the session is closed")]
+    /// The session is closed, or the run is over.
+    #[error("the session or the run is over")]
     Closed,
 }
 

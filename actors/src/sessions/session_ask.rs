@@ -19,16 +19,15 @@ pub(super) struct SessionAsk {
 
 #[async_trait]
 impl Ask for SessionAsk {
-    async fn ask(&self, question: Question) -> String {
-        let (default, deadline) = (question.default.clone(), question.deadline_ms);
+    async fn ask(&self, question: Question) -> Option<String> {
+        let deadline = question.deadline_ms;
         let _withdrawn = WithdrawOnDrop { asked: self, id: question.id };
         let message = |reply| SessionsMessage::Ask(self.key, Box::new(question), reply);
         let answered = answer(&self.sessions, message);
-        let answered = match deadline.map(Duration::from_millis) {
+        match deadline.map(Duration::from_millis) {
             Some(deadline) => timeout(deadline, answered).await.ok().flatten(),
             None => answered.await,
-        };
-        answered.unwrap_or(default)
+        }
     }
 }
 

@@ -57,6 +57,12 @@ impl Actor for Task {
                 state.on_report(&myself, report);
                 return Ok(());
             }
+            TaskMessage::Question(question) => {
+                if let Some(questions) = &state.arguments.questions {
+                    questions.notify(question);
+                }
+                return Ok(());
+            }
             TaskMessage::ProgressDue => {
                 state.announce_progress();
                 return Ok(());

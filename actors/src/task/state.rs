@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::agent_activity::AgentActivity;
 use super::phase_clock::PhaseClock;
 use super::setup_progress::SetupProgress;
+use super::task_ask::TaskQuestion;
 use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
@@ -50,6 +51,8 @@ pub(crate) struct TaskArguments {
     pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
     /// Tells the run that the work has ended and that nothing of it runs any more.
     pub(crate) work_ended: Notifier<()>,
+    /// Asks a person, if there is one.
+    pub(crate) questions: Option<Notifier<TaskQuestion>>,
     pub(crate) deps: Arc<Deps>,
     pub(crate) events: Notifier<EventKind>,
 }
@@ -91,6 +94,8 @@ pub(crate) enum TaskMessage {
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     Reported(WorkerReport),
+    /// A question about a call.
+    Question(TaskQuestion),
     /// The next progress event is due.
     ProgressDue,
 }

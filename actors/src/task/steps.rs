@@ -19,8 +19,9 @@ use tracing::Instrument as _;
 
 use super::state::TaskMessage;
 use super::state::TaskState;
+use super::task_ask::TaskAsk;
 use super::worker_setup;
-use crate::executors::{ExecutorLease, ExecutorsMessage, LeasedBy};
+use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::job::Job;
 use crate::messaging::{Receipt, ask};
@@ -137,6 +138,14 @@ impl TaskState {
     fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return }; // always there: prepared before
         let setup = worker_setup::executor(&self.arguments, lease, self.lifecycle.attempt());
+        let asks = self.arguments.questions.is_some();
+        let setup = match setup {
+            ExecutorSetup::Tools(setup, _) if asks => {
+                let ask = TaskAsk { task: myself.clone(), waits: self.waits.waits() };
+                ExecutorSetup::Tools(setup, Some(Arc::new(ask)))
+            }
+            setup => setup,
+        };
         let executors = self.arguments.executors.clone();
         let variables = worker_setup::variables(&self.arguments);
         let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Task, variables, reply);

@@ -9,5 +9,5 @@ mod refusal;
 mod request;
 
 pub use policy::{ApprovalPolicy, Decision};
-pub use refusal::{refusal, refusal_by_user};
+pub use refusal::{refusal, refusal_by_user, refusal_unanswered};
 pub use request::{CallRequest, Target, shell_paths};

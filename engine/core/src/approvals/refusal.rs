@@ -36,6 +36,16 @@ pub fn refusal_by_user(tool: &str, what: &str) -> String {
     )
 }
 
+/// Returns what a model reads of a call about which nobody has answered in time.
+#[must_use]
+pub fn refusal_unanswered(tool: &str, what: &str) -> String {
+    let call = shown_call(tool, what);
+    format!(
+        "{call} was refused: the user was asked, and did not answer in time. Nothing was run. Go on without it \
+         if you can, and else say what you need."
+    )
+}
+
 fn shown_call(tool: &str, what: &str) -> String {
     let what = quote_within(what, SHOWN);
     if what.is_empty() { format!("`{tool}`") } else { format!("`{tool}` of `{what}`") }

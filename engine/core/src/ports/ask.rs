@@ -6,7 +6,7 @@ use protocol::Question;
 /// Asks a person.
 #[async_trait]
 pub trait Ask: Send + Sync {
-    /// Returns the id of the choice that answers a question: its default if there is no answer in time.
-    /// Dropping the future withdraws the question.
-    async fn ask(&self, question: Question) -> String;
+    /// Returns the id of the choice that answers a question; `None` if there is no answer in time. Dropping
+    /// the future withdraws the question.
+    async fn ask(&self, question: Question) -> Option<String>;
 }

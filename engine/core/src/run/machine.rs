@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use protocol::{
     EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
-    Outcome, OwnNeeds, TaskId, TaskName, TaskReport, TaskSpec, Work,
+    Outcome, OwnNeeds, TaskId, TaskName, TaskReport,
 };
 
 use super::RunRecord;
@@ -19,6 +19,7 @@ use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 mod account_failures;
 mod adding;
+mod asking;
 mod cancelling;
 mod eager;
 mod ending;
@@ -27,7 +28,8 @@ mod inputs_and_effects;
 pub use adding::{AddTasksError, FinishedChild, RequestId, WaitError};
 pub use inputs_and_effects::{Effect, Input};
 
-use adding::{Adding, Children};
+use adding::{Adding, Children, queued};
+use asking::Asking;
 use eager::EagerLanding;
 use ending::Ending;
 
@@ -46,6 +48,7 @@ pub struct RunMachine {
     /// Added tasks whose ledger entry is being written, in order.
     adding: VecDeque<Adding>,
     children: Children,
+    asking: Asking,
     ending: Ending,
     /// The landing before the end, if work lands eagerly.
     eager: EagerLanding,
@@ -85,6 +88,7 @@ impl RunMachine {
             cancelled: None,
             adding,
             children,
+            asking: Asking::default(),
             ending,
             eager: EagerLanding::default(),
             held: 0,
@@ -107,8 +111,11 @@ impl RunMachine {
             Input::Admitted(task) => self.admitted(task, &mut effects),
             Input::Refused(refused) => self.refused(refused, &mut effects),
             Input::PermitReturned(parent) => {
-                self.children.resumed(&self.record, parent, &mut effects)
+                self.asking.resumed(parent, &mut effects);
+                self.children.resumed(&self.record, parent, &mut effects);
             }
+            Input::Asked(task) => self.asked(task, &mut effects),
+            Input::QuestionClosed(task) => self.question_closed(task, &mut effects),
             Input::Cancel(level, why) => {
                 self.interrupted(why);
                 effects.push(Effect::CancelLanding(level));
@@ -129,6 +136,7 @@ impl RunMachine {
             }
             Input::WorkEnded(task) => self.work_ended(task, &mut effects),
             Input::TaskEnded(task, report) => {
+                self.asking.ended(task);
                 if self.live(task) == Some(LiveState::Running) {
                     self.finish(task, report, &mut effects);
                 }
@@ -364,21 +372,6 @@ impl RunMachine {
     fn name(&self, task: TaskId) -> TaskName {
         let task = self.record.task(task);
         task.map_or_else(|| TaskName::nearest("unknown"), |task| task.spec.name.clone())
-    }
-}
-
-/// Returns the event for a queued task.
-fn queued(spec: &TaskSpec) -> EventKind {
-    let (item, items) = spec.item_or_chunk();
-    EventKind::TaskQueued {
-        task: spec.name.clone(),
-        title: spec.title.clone(),
-        item: item.map(str::to_owned),
-        items: items.to_vec(),
-        model: match &spec.work {
-            Work::Agent(agent) => Some(agent.model.to_string()),
-            Work::Command(_) | Work::External(_) => None,
-        },
     }
 }
 

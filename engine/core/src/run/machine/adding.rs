@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::{TaskId, TaskName, TaskReport, TaskSpec};
+use protocol::{EventKind, TaskId, TaskName, TaskReport, TaskSpec, Work};
 
 use super::{Effect, Ending, LiveState, RunMachine};
 use crate::dependencies::{OrderError, in_order};
@@ -267,5 +267,20 @@ impl ChildTasks {
             Some(FinishedChild { task, report })
         });
         Effect::AnswerAwaitChildren(request, Ok(ended.collect()))
+    }
+}
+
+/// Returns the event for a queued task.
+pub(super) fn queued(spec: &TaskSpec) -> EventKind {
+    let (item, items) = spec.item_or_chunk();
+    EventKind::TaskQueued {
+        task: spec.name.clone(),
+        title: spec.title.clone(),
+        item: item.map(str::to_owned),
+        items: items.to_vec(),
+        model: match &spec.work {
+            Work::Agent(agent) => Some(agent.model.to_string()),
+            Work::Command(_) | Work::External(_) => None,
+        },
     }
 }

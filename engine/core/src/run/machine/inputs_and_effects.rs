@@ -39,6 +39,10 @@ pub enum Input {
         /// The waiting task.
         parent: TaskId,
     },
+    /// A task has asked a person, and waits for the answer.
+    Asked(TaskId),
+    /// The question of this task was answered, or is not asked any more.
+    QuestionClosed(TaskId),
     /// The work of a started task has ended, and nothing of it runs any more. It is captured next.
     WorkEnded(TaskId),
     /// A started task has ended.
@@ -80,6 +84,8 @@ pub enum Effect {
     ReclaimPermit(TaskId),
     /// Give the permit of a task whose work has ended to another task.
     ReleasePermit(TaskId),
+    /// Let a task go on whose question is closed: it has its permit.
+    Continue(TaskId),
     /// Start a task.
     StartTask {
         /// The task.

@@ -1,6 +1,8 @@
 //! The course of a run, without a runtime: a test answers each effect as the engine would.
 
-use protocol::{ExitCode, Landed, TaskLanding};
+use std::num::NonZeroUsize;
+
+use protocol::{ExitCode, Landed, TaskLanding, TaskSpec};
 
 use super::*;
 use crate::run::ReplayCheck;
@@ -403,6 +405,36 @@ fn a_parent_that_ends_while_it_waits_takes_nothing_back() {
     play.start(1);
     let effects = play.end(1, changed("child"));
     assert!(!effects.contains(&Effect::ReclaimPermit(parent)), "{effects:?}");
+}
+
+#[test]
+fn a_task_that_asks_lends_its_permit_unless_as_many_do_as_may_run_and_goes_on_with_a_permit() {
+    let mut record = run(&["one", "two", "three"]);
+    record.spec.jobs = NonZeroUsize::MIN;
+    let mut play = Play::begin(record);
+    play.write();
+    let [one, two, three] = [0, 1, 2].map(|at| play.id(at));
+    for at in 0..3 {
+        play.start(at);
+    }
+    for (input, expected) in [
+        (Input::Asked(one), &[Effect::LendPermit(one)][..]),
+        (Input::Asked(two), &[]),
+        (Input::QuestionClosed(two), &[Effect::Continue(two)]),
+        (Input::QuestionClosed(one), &[Effect::ReclaimPermit(one)]),
+        (Input::Asked(three), &[Effect::LendPermit(three)]),
+        (Input::PermitReturned(one), &[Effect::Continue(one)]),
+        (Input::PermitReturned(one), &[]),
+    ] {
+        let shown = format!("{input:?}");
+        play.tell(input);
+        assert_eq!(play.write(), expected, "{shown}");
+    }
+    play.end(2, changed("three"));
+    play.tell(Input::Asked(three));
+    assert_eq!(play.write(), [], "it has ended");
+    play.tell(Input::Asked(one));
+    assert_eq!(play.write(), [Effect::LendPermit(one)], "the third lends no permit any more");
 }
 
 #[test]

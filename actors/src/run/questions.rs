@@ -1,0 +1,93 @@
+//! The questions of a run's tasks, each of which is answered once.
+
+use std::collections::BTreeMap;
+
+use engine::run::Input;
+use protocol::{EventKind, Question, QuestionId, SessionEvent, TaskId};
+use ractor::RpcReplyPort;
+
+use super::state::RunState;
+use crate::sessions::AnswerError;
+use crate::task::TaskQuestion;
+
+/// The questions of the tasks of one run.
+#[derive(Default)]
+pub(super) struct RunQuestions {
+    open: BTreeMap<QuestionId, OpenQuestion>,
+    /// The answers of tasks that wait for their permits.
+    closed: Vec<ClosedQuestion>,
+}
+
+/// A question that waits for its answer.
+struct OpenQuestion {
+    task: TaskId,
+    question: Question,
+    reply: RpcReplyPort<Option<String>>,
+}
+
+/// A question whose task does not know the answer yet.
+struct ClosedQuestion {
+    task: TaskId,
+    choice: Option<String>,
+    reply: RpcReplyPort<Option<String>>,
+}
+
+impl RunState {
+    /// Takes what a task says of a question.
+    pub(super) fn question(&mut self, task: TaskId, question: TaskQuestion) -> Option<Input> {
+        match question {
+            TaskQuestion::Ask(question, reply) => {
+                let question = *question;
+                let event = SessionEvent::QuestionAsked { question: question.clone() };
+                self.publish_of(task, event);
+                let open = OpenQuestion { task, question, reply };
+                self.questions.open.insert(open.question.id, open);
+                Some(Input::Asked(task))
+            }
+            TaskQuestion::Close(id) => self.close_question(id, None),
+        }
+    }
+
+    /// Takes the answer of a person.
+    pub(super) fn answer_question(
+        &mut self,
+        id: QuestionId,
+        choice: String,
+    ) -> Result<Option<Input>, AnswerError> {
+        let open = self.questions.open.get(&id).ok_or(AnswerError::NotOpen)?;
+        if !open.question.choices.iter().any(|known| known.id == choice) {
+            return Err(AnswerError::NoSuchChoice);
+        }
+        Ok(self.close_question(id, Some(choice)))
+    }
+
+    fn close_question(&mut self, id: QuestionId, choice: Option<String>) -> Option<Input> {
+        let OpenQuestion { task, reply, .. } = self.questions.open.remove(&id)?;
+        let event = SessionEvent::QuestionClosed { question_id: id, choice_id: choice.clone() };
+        self.publish_of(task, event);
+        self.questions.closed.push(ClosedQuestion { task, choice, reply });
+        Some(Input::QuestionClosed(task))
+    }
+
+    /// Tells a task its answers: it has its permit.
+    pub(super) fn go_on(&mut self, task: TaskId) {
+        for closed in self.questions.closed.extract_if(.., |closed| closed.task == task) {
+            let _gone = closed.reply.send(closed.choice); // the task may be stopping
+        }
+    }
+
+    /// Closes the questions of a task that has ended.
+    pub(super) fn end_questions(&mut self, task: TaskId) {
+        let of_task = |(id, open): (&QuestionId, &OpenQuestion)| (open.task == task).then_some(*id);
+        let ids: Vec<_> = self.questions.open.iter().filter_map(of_task).collect();
+        for id in ids {
+            self.close_question(id, None);
+        }
+        self.questions.closed.retain(|closed| closed.task != task);
+    }
+
+    fn publish_of(&mut self, task: TaskId, event: SessionEvent) {
+        let task = self.machine.record().task(task).map(|task| task.spec.name.clone());
+        self.publish(EventKind::SessionEvent { task, event });
+    }
+}
