@@ -89,7 +89,7 @@ mod tests {
             ("wall=soon", "wall=20m"),
             ("wall=0", "wall=20m"),
             ("wlal=5m", "wall=5m"),
-            ("output=10M", "output=10MB"),
+            ("output=10Mbit", "output=10MB"),
             ("output=all", "output=10MB"),
             ("turns=0", "turns=40"),
             ("turn=3", "turns=3"),

@@ -31,7 +31,9 @@ pub use models_file::{
     ModelsFile, OauthEntry, ProviderEntry,
 };
 pub use prices::ModelPrice;
-pub use quantity::{QuantityError, parse_cost, parse_count, parse_duration, parse_size};
+pub use quantity::{
+    QuantityError, parse_age, parse_cost, parse_count, parse_duration, parse_size, parse_store_size,
+};
 pub use secret::{KeyError, Secret, ValueSource, api_key};
 pub use settings::{Flag, Settings, Sources};
 

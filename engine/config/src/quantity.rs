@@ -14,6 +14,14 @@ pub enum QuantityError {
     /// Not a size.
     #[error("`{0}` is not a size (they look like `500 KB`, `256 MiB` or `10000000`)")]
     Size(String),
+    /// A number without a unit, where none is the obvious one.
+    #[error("`{number}` has no unit (write `{number}{}` or `{number}{}`)", .units[0], .units[1])]
+    NoUnit {
+        /// The number.
+        number: String,
+        /// The usual units.
+        units: [&'static str; 2],
+    },
     /// Not a count of at least one.
     #[error("`{0}` is not a number from 1 on (they look like `40`, `400_000` or `2M`)")]
     Count(String),
@@ -35,8 +43,8 @@ const TIMES: [(&str, u64); 5] =
 /// The longest duration: a hundred years.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The units of a size in bytes. A bare `M` is left out, because it often means `MiB`.
-const SIZES: [(&str, u64); 9] = [
+/// The units of a size in bytes. A bare `M` means what it means to `git`, `du` and `docker`: `MiB`.
+const SIZES: [(&str, u64); 13] = [
     ("b", 1),
     ("kb", 1_000),
     ("mb", 1_000_000),
@@ -46,6 +54,10 @@ const SIZES: [(&str, u64); 9] = [
     ("mib", 1 << 20),
     ("gib", 1 << 30),
     ("tib", 1 << 40),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+    ("t", 1 << 40),
 ];
 
 /// Parses a duration: whole numbers with the units `d`, `h`, `m`, `s` and `ms`, each at most once
@@ -83,8 +95,36 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
     }
 }
 
-/// Parses a size in bytes: a whole number with a unit (`KB` counts 1000, `KiB` 1024 and so on, in any
-/// case), or without one.
+/// Parses an age: a duration with units. `5` alone could mean seconds or days, and old work is removed.
+///
+/// # Errors
+/// The text is no such quantity, too large, or a number without a unit.
+pub fn parse_age(text: &str) -> Result<Duration, QuantityError> {
+    let duration = parse_duration(text)?;
+    if is_bare_number(text) {
+        return Err(QuantityError::NoUnit { number: shortened(text.trim()), units: ["d", "h"] });
+    }
+    Ok(duration)
+}
+
+/// Parses the size of a store: a size with a unit. `2` alone hardly means bytes.
+///
+/// # Errors
+/// The text is no such quantity, too large, or a number without a unit.
+pub fn parse_store_size(text: &str) -> Result<u64, QuantityError> {
+    let size = parse_size(text)?;
+    if is_bare_number(text) {
+        return Err(QuantityError::NoUnit { number: shortened(text.trim()), units: ["GB", "MB"] });
+    }
+    Ok(size)
+}
+
+fn is_bare_number(text: &str) -> bool {
+    text.trim().bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// Parses a size in bytes: a whole number with a unit (`KB` counts 1000; `KiB` and `K` 1024; and so on, in
+/// any case), or without one.
 ///
 /// # Errors
 /// The text is no such quantity, or too large.
@@ -209,6 +249,9 @@ mod tests {
             ("7", 7),
             ("7 B", 7),
             ("0", 0),
+            ("10 M", 10 << 20),
+            ("2G", 2 << 30),
+            ("2g", 2 << 30),
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
@@ -216,11 +259,28 @@ mod tests {
 
     #[test]
     fn what_is_not_a_size_is_refused() {
-        for text in ["", "MiB", "1.5 MB", "-1", "10 M", "10 MBit", "1 2"] {
+        for text in ["", "MiB", "1.5 MB", "-1", "10 MBit", "1 2"] {
             assert_eq!(parse_size(text), Err(QuantityError::Size(text.into())), "{text}");
         }
         for text in ["18446744073709551616", "99999999999 GiB"] {
             assert_eq!(parse_size(text), Err(QuantityError::TooLarge(text.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn old_work_is_removed_by_an_age_or_a_size_with_a_unit_only() {
+        for text in ["5", "0", " 30 "] {
+            let number = text.trim();
+            let age = format!("`{number}` has no unit (write `{number}d` or `{number}h`)");
+            assert_eq!(parse_age(text).unwrap_err().to_string(), age);
+            let size = format!("`{number}` has no unit (write `{number}GB` or `{number}MB`)");
+            assert_eq!(parse_store_size(text).unwrap_err().to_string(), size);
+        }
+        assert_eq!(parse_age("5x"), Err(QuantityError::Duration("5x".into())));
+        assert_eq!(parse_age("5d"), Ok(Duration::from_secs(5 * 86_400)));
+        assert_eq!(parse_age("0s"), Ok(Duration::ZERO));
+        for (text, bytes) in [("2G", 2 << 30), ("2GB", 2_000_000_000), ("2 GiB", 2 << 30)] {
+            assert_eq!(parse_store_size(text), Ok(bytes), "{text}");
         }
     }
 

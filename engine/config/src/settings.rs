@@ -271,8 +271,8 @@ impl Settings {
                 RawValue::timeout,
             )?,
             stream_idle_timeout: required(values, Key::StreamIdleTimeout, RawValue::timeout)?,
-            retention_older_than: required(values, Key::RetentionOlderThan, RawValue::duration)?,
-            retention_keep_size: optional(values, Key::RetentionKeepSize, RawValue::size)?,
+            retention_older_than: required(values, Key::RetentionOlderThan, RawValue::age)?,
+            retention_keep_size: optional(values, Key::RetentionKeepSize, RawValue::store_size)?,
         })
     }
 }

@@ -9,7 +9,7 @@ use protocol::{
     quote_within,
 };
 
-use crate::quantity::{parse_cost, parse_count, parse_duration, parse_size};
+use crate::quantity::{self, parse_cost, parse_count, parse_duration, parse_size};
 use crate::yaml::{Node, Value};
 
 /// The value of a setting before it is checked.
@@ -124,6 +124,18 @@ impl RawValue {
         duration
             .filter(|duration| !duration.is_zero())
             .ok_or("a duration such as `90s`, `20m` or `1h30m`")
+    }
+
+    /// Parses an age that is not zero. It has a unit: a plain number may mean seconds or days.
+    pub(crate) fn age(&self) -> Result<Duration, Expected> {
+        let age = self.text().and_then(|text| quantity::parse_age(text).ok());
+        age.filter(|age| !age.is_zero()).ok_or("an age with its unit, such as `30d` or `12h`")
+    }
+
+    /// Parses the size of what is kept. It has a unit.
+    pub(crate) fn store_size(&self) -> Result<u64, Expected> {
+        let size = self.text().and_then(|text| quantity::parse_store_size(text).ok());
+        size.ok_or("a size with its unit, such as `2 GB` or `500 MB`")
     }
 
     /// Parses a timeout; zero means no timeout.

@@ -220,6 +220,16 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "task: { isolation: { mode: overlayfs } }",
             "config.yml:1: `task.isolation.mode` must be `auto`, `worktree` or `none` (the others \
              are not implemented yet), not `overlayfs`",
+        (
+            "retention: { olderThan: 5 }",
+            "config.yml:1: `retention.olderThan` must be an age with its unit, such as `30d` or `12h`, \
+             not `5`",
+        ),
+        (
+            "retention: { keepSize: 2 }",
+            "config.yml:1: `retention.keepSize` must be a size with its unit, such as `2 GB` or \
+             `500 MB`, not `2`",
+        ),
         ),
         (
             "\n\nlimits: { wall: 0 }",
