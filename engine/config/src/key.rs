@@ -316,6 +316,10 @@ impl Key {
             let ends = |key: &'static str| key.match_indices('.').map(move |(end, _)| &key[..end]);
             keys().into_iter().flat_map(ends)
         };
+        let is_synonym = |(other, _): &(&str, _)| other.eq_ignore_ascii_case(text);
+        if let Some((_, key)) = SYNONYMS.into_iter().find(is_synonym) {
+            return Some(key);
+        }
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_lowercase();
         let namesake = || {
             let mut same = keys().into_iter().filter(|key| last(key) == last(text));
@@ -346,6 +350,24 @@ const COMPARED: usize = 100;
 
 /// Returns the candidate most similar to `given`, ignoring case, if one is near: it differs by two letters,
 /// or by one where one of them has at most five. Among those that are as near, one with the same letters
+/// Keys that other programs have, each with the key or the group of keys here.
+const SYNONYMS: [(&str, &str); 14] = [
+    ("model", "modelRoles.default"),
+    ("models", "modelRoles.default"),
+    ("defaultModel", "modelRoles.default"),
+    ("smallModel", "modelRoles.smol"),
+    ("small_model", "modelRoles.smol"),
+    ("jobs", "task.maxConcurrency"),
+    ("parallel", "task.maxConcurrency"),
+    ("concurrency", "task.maxConcurrency"),
+    ("timeout", "limits.wall"),
+    ("max_turns", "limits.turns"),
+    ("permissions", "approvals"),
+    ("approval_policy", "approvals.mode"),
+    ("sandbox", "task.isolation.mode"),
+    ("fallback", "retry.fallbackChains"),
+];
+
 /// in another order is preferred.
 #[must_use]
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -381,6 +403,15 @@ mod tests {
         for (given, meant) in [
             ("task.maxConcurency", "task.maxConcurrency"),
             ("TASK.MAXCONCURRENCY", "task.maxConcurrency"),
+    #[test]
+    fn a_key_of_another_program_leads_to_the_one_here() {
+        for (other, key) in SYNONYMS {
+            assert!(Key::find(key).is_some() || Key::is_group(key), "{key}");
+            assert!(Key::find(other).is_none() && !Key::is_group(other), "{other}");
+            assert_eq!(Key::nearest(other), Some(key));
+        }
+    }
+
             ("limits.wlal", "limits.wall"),
             ("limit.wall", "limits.wall"),
             ("env.removed", "env.remove"),

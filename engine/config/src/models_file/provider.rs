@@ -156,27 +156,19 @@ impl ProviderEntry {
             let addressed = self.base_url.is_some()
                 || local
                 || self.models.values().all(|it| it.base_url.is_some());
-            for (there, key) in [(addressed, "baseUrl"), (spoken, "api")] {
-                if !there {
-                    let message = format!("`{path}.{key}` must be set beside `models`");
-                    return refused(&["models"], message);
-                }
-            }
-            if !keyed {
-                let message =
-                    format!("`{path}.apiKey`, `oauth` or `auth: none` must be set beside `models`");
-                return refused(&["models"], message);
+            let key = "`apiKey` (or `oauth`, or `auth: none`)";
+            let all = [(addressed, "`baseUrl`"), (spoken, "`api`"), (keyed, key)];
+            if let Some(missing) = missing(&all) {
+                return refused(&["models"], format!("`{path}` needs {missing} beside `models`"));
             }
         } else if *self == Self::default() {
             return refused(&[], format!("`{path}` says nothing that has an effect"));
         }
         if self.discovery.is_some() {
-            if self.base_url.is_none() && !local {
-                let message = format!("`{path}.baseUrl` must be set beside `discovery`");
-                return refused(&["discovery"], message);
-            }
-            if self.api.is_none() && !local {
-                let message = format!("`{path}.api` must be set beside `discovery`");
+            let addressed = self.base_url.is_some() || local;
+            let spoken = self.api.is_some() || local;
+            if let Some(missing) = missing(&[(addressed, "`baseUrl`"), (spoken, "`api`")]) {
+                let message = format!("`{path}` needs {missing} beside `discovery`");
                 return refused(&["discovery"], message);
             }
         }
@@ -276,6 +268,17 @@ fn proxy(value: &Value) -> Result<Secret, &'static str> {
     let fine = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'));
     let fine = fine && text.len() <= 2_000 && !text.chars().any(spoiled);
     if fine { Ok(Secret::new(text.as_str())) } else { Err(EXPECTED) }
+}
+
+/// Returns the keys that are not there, as a list: "`a`, `b` and `c`".
+fn missing(keys: &[(bool, &str)]) -> Option<String> {
+    let missing: Vec<_> = keys.iter().filter(|(there, _)| !there).map(|(_, key)| *key).collect();
+    let (last, before) = missing.split_last()?;
+    Some(if before.is_empty() {
+        (*last).to_owned()
+    } else {
+        format!("{} and {last}", before.join(", "))
+    })
 }
 
 fn auth(value: &Value) -> Result<AuthKind, &'static str> {

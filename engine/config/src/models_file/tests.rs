@@ -82,15 +82,23 @@ fn a_fault_names_the_file_the_line_and_the_key_and_the_other_providers_stay() {
         ("{ proxyUrl: 'ftp://canary' }", "`providers.bad.proxyUrl` must be the URL of a proxy"),
         (
             "{ baseUrl: 'https://h', api: openai-completions, models: [{ id: a }] }",
-            "`providers.bad.apiKey`, `oauth` or `auth: none` must be set beside `models`",
+            "`providers.bad` needs `apiKey` (or `oauth`, or `auth: none`) beside `models`",
         ),
         (
             "{ apiKey: canary, api: openai-completions, models: [{ id: a }] }",
-            "`providers.bad.baseUrl` must be set",
+            "`providers.bad` needs `baseUrl` beside `models`",
         ),
         (
             "{ baseUrl: 'https://h', auth: none, models: [{ id: a }] }",
-            "`providers.bad.api` must be set",
+            "`providers.bad` needs `api` beside `models`",
+        ),
+        (
+            "{ baseUrl: 'https://h', models: [{ id: a }] }",
+            "`providers.bad` needs `api` and `apiKey` (or `oauth`, or `auth: none`) beside `models`",
+        ),
+        (
+            "{ compat: {}, models: [{ id: a }] }",
+            "`providers.bad` needs `baseUrl`, `api` and `apiKey` (or ",
         ),
         (
             "{ models: [{ id: a }, { id: a }] }",
@@ -279,7 +287,7 @@ fn json_may_have_comments_and_a_mistake_in_it_names_its_line_and_provider() {
         // What the members must be together is wrong in one of their lines.
         ("https://n.", "http://n.", "13: `providers.two.n.baseUrl` is plain http"),
         ("https://two.", "http://two.", "8: `providers.two.baseUrl` is plain http"),
-        ("\"apiKey\": \"K\",", "", "11: `providers.two.apiKey`, `oauth` or "),
+        ("\"apiKey\": \"K\",", "", "11: `providers.two` needs `apiKey` (or "),
     ] {
         let file = json(&text.replace(from, to));
         let [fault] = file.faults.as_slice() else { panic!("{expected}: {:?}", file.faults) };
@@ -462,10 +470,13 @@ fn a_server_that_is_asked_for_its_models_has_an_address_an_api_and_a_kind() {
     assert_eq!(file.providers["box"].discovery, Some(DiscoveryKind::LlamaCpp));
     assert_eq!(faults("providers:\n  ollama: { discovery: { type: ollama } }\n"), [""; 0]);
     for (bad, expected) in [
-        ("{ discovery: { type: ollama } }", "`providers.box.baseUrl` must be set beside"),
+        (
+            "{ discovery: { type: ollama } }",
+            "`providers.box` needs `baseUrl` and `api` beside `discovery`",
+        ),
         (
             "{ baseUrl: 'http://127.0.0.1:1', discovery: { type: ollama } }",
-            "`providers.box.api` must be set beside",
+            "`providers.box` needs `api` beside `discovery`",
         ),
         ("{ discovery: { type: soap } }", "discovery.type` must be `ollama`, `llama.cpp` or"),
         ("{ discovery: {} }", "`providers.box.discovery` must be a mapping with `type`"),
