@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::{
     AgentEnd, AssistantMessage, Failure, FailureClass, InputId, Part, SessionEvent, StopReason,
-    UserInput,
+    Usage, UserInput,
 };
 
 use super::answer_events::AnswerEvents;
@@ -17,7 +17,7 @@ use super::prompts;
 use super::request_messages::request_messages;
 use super::tool_calls::{AllowedCalls, run_calls};
 use crate::ports::{ModelRequest, RequestOptions, SessionLogError, ToolChoice};
-use crate::request::{FailedRequest, Progress, RouteChange};
+use crate::request::{FailedRequest, Progress, RouteChange, aborted_usage};
 
 /// Continues a conversation until the model stops or yields, or until the work is aborted or fails.
 /// If the last message is an answer of the model and there is no new input, the model is not asked
@@ -327,8 +327,13 @@ async fn ask_route(
             Ok(Err(failed))
         }
         None => {
-            let info = context.model.client.routes.current().info();
-            let partial = conversation.aborted_answer(info, events.take_partial());
+            let provider = context.model.client.routes.current();
+            let (has_started, content) = (events.has_started(), events.take_partial());
+            let usage = match has_started {
+                true => aborted_usage(provider.as_ref(), &request, &content),
+                false => Usage::ZERO,
+            };
+            let partial = conversation.aborted_answer(provider.info(), content, usage);
             events.end(&partial);
             conversation.log_failed_answer(partial).await?;
             Err(AgentEnd::Aborted)

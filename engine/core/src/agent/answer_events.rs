@@ -113,6 +113,11 @@ impl<'a> AnswerEvents<'a> {
         self.end_retries(&mut state, message.error_message.as_deref());
     }
 
+    /// Returns whether the model has begun to answer.
+    pub(super) fn has_started(&self) -> bool {
+        self.state().started == Started::Yes
+    }
+
     /// Returns the text and thinking that have come.
     pub(super) fn take_partial(&self) -> Vec<Part> {
         std::mem::take(&mut self.state().partial).into_parts()

@@ -314,13 +314,14 @@ impl Conversation {
         &self,
         model: &ProviderInfo,
         content: Vec<Part>,
+        usage: Usage,
     ) -> AssistantMessage {
         AssistantMessage {
             content,
             api: model.api.to_owned(),
             provider: model.route.provider.clone(),
             model: model.route.id.clone(),
-            usage: Usage::ZERO,
+            usage,
             stop_reason: StopReason::Aborted,
             error_message: Some(prompts::REQUEST_ABORTED.to_owned()),
             timestamp: self.clock.now(),

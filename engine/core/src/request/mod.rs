@@ -14,6 +14,7 @@ mod virtual_time;
 
 pub use attempt::{Progress, ProgressSink};
 pub use client::ModelClient;
+pub(crate) use estimate::aborted_usage;
 pub use estimate::message_tokens;
 pub use failed_request::FailedRequest;
 pub use gate_queue::{

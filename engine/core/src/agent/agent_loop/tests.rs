@@ -786,6 +786,9 @@ fn an_abort_wins_against_a_stream_that_stands_still_and_keeps_what_came() {
     };
     assert_eq!((partial.stop_reason, partial.text().as_str()), (StopReason::Aborted, "half"));
     assert_eq!((partial.api.as_str(), conversation.messages.len()), ("script", 1));
+    // The provider has not counted it.
+    assert_eq!((partial.usage.output, partial.usage.cost), (1, None));
+    assert!(partial.usage.input > 0, "{partial:?}");
 }
 
 /// Begins an answer and stands still.
