@@ -1,6 +1,5 @@
 //! The captures of a repository, for commands: diffs, contents, lists and removal.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::fault::Faults;
@@ -10,6 +9,7 @@ use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
 
 use crate::baseline::{ContentLocation, encoding_fault, read_file_list, remove_file_list};
 use crate::branch;
+use crate::captured_work::{CapturedFiles, CapturedWork};
 use crate::error::{OrCannot, Result, cannot};
 use crate::file_entry::Entry;
 use crate::git_texts::{GitTexts, TextBlobs};
@@ -76,49 +76,6 @@ impl Captures {
         store.patch(capture, filter, &GitTexts::of(&self.root))
     }
 
-    /// Returns the bytes of a version of a file as git has them, in UTF-8: a text that is in another
-    /// encoding in the working tree is converted.
-    #[must_use]
-    pub fn text(&self, path: &RepoPath, bytes: &[u8]) -> Vec<u8> {
-        GitTexts::of(&self.root).text(path, bytes).into_owned()
-    }
-
-    /// Returns why a file cannot be converted from its encoding in the working tree, which it names;
-    /// `None` if it has none.
-    #[must_use]
-    pub fn encoding_fault(&self, path: &RepoPath) -> Option<String> {
-        encoding_fault(&Repo::open(&self.root).and_then(|repo| repo.git()).ok()?, path)
-    }
-
-    /// Returns, for each of `captures`, whether its work is in the working tree at `root` now. The
-    /// captures are given in the order of their landing, and are of one run.
-    ///
-    /// # Errors
-    /// If there is no such capture, or the tree cannot be read.
-    pub fn in_tree(&self, root: &Path, captures: &[CaptureRef]) -> Result<Vec<WorkInTree>> {
-        if captures.is_empty() {
-            return Ok(Vec::new());
-        }
-        let store = self.existing(|| "compare landed work with the working tree".to_owned())?;
-        // The versions that are compared are only held in memory.
-        let odb = store.odb()?;
-        let _memory = branch::keep_in_memory(&odb)?;
-        work_in_tree(root, &self.paths, &store, captures)
-    }
-
-    /// Returns whether the repository at `root` has this branch.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
-    pub fn has_branch(root: &Path, branch: &str) -> Result<bool> {
-        let git = Repo::open(root)?.git()?;
-        match git.find_branch(branch, git2::BranchType::Local) {
-            Ok(_) => Ok(true),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
-            Err(error) => Err(error).or_cannot(|| format!("look for the branch {branch}")),
-        }
-    }
-
     /// Returns the paths that a task changed, sorted.
     ///
     /// # Errors
@@ -126,157 +83,6 @@ impl Captures {
     pub fn paths(&self, capture: &CaptureRef) -> Result<Vec<RepoPath>> {
         let changes = self.existing(|| format!("read {capture}"))?.changes(capture)?;
         Ok(changes.into_iter().map(|change| change.path).collect())
-    }
-
-    /// Returns both versions of each file that the work in a capture changed.
-    ///
-    /// # Errors
-    /// If there is no such capture, or it cannot be read.
-    pub fn files(&self, capture: &CaptureRef) -> Result<BTreeMap<RepoPath, CapturedFile>> {
-        let store = self.existing(|| format!("read {capture}"))?;
-        let changes = store.changes(capture)?.into_iter();
-        let files = changes.map(|change| {
-            let read = |entry: Option<Entry>| entry.map(|entry| store.read(entry.oid)).transpose();
-            let (base, task) = (read(change.base)?, read(change.task)?);
-            Ok((change.path, CapturedFile { base, task }))
-        });
-        files.collect()
-    }
-
-    /// Returns the content with this id, which is one side of a conflict.
-    ///
-    /// # Errors
-    /// If `oid` is not a valid id, or the task store has no content with this id.
-    pub fn read(&self, oid: &str) -> Result<Vec<u8>> {
-        let what = || format!("read {oid} from the task store");
-        let oid = Oid::from_str(oid).or_cannot(what)?;
-        self.existing(what)?.read(oid)
-    }
-
-    /// Returns the places at which both sides of a conflict changed the same lines; none if a version
-    /// is missing or has no lines.
-    ///
-    /// # Errors
-    /// If the task store lacks a version, or cannot be read.
-    pub fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>> {
-        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
-        let texts = GitTexts::of(&self.root);
-        let blobs = TextBlobs { blobs: &store, texts: &texts, path: &conflict.path };
-        conflict_hunks(&blobs, conflict)
-    }
-
-    /// Returns which versions `git apply --3way` would lack for the patch of a capture, in the
-    /// repository at `root`.
-    ///
-    /// # Errors
-    /// If there is no such capture, or the repository cannot be read.
-    pub fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds> {
-        self.existing(|| format!("read {capture}"))?.patch_needs(&Repo::open(root)?, capture)
-    }
-
-    /// Returns the path of the task store, from which git can fetch captures.
-    #[must_use]
-    pub fn store(&self) -> &Path {
-        &self.paths.store
-    }
-
-    /// Makes the branch `name` of the work in a capture of `run`, in the repository at `root`, such
-    /// that merging the branch merges the work. Returns the id of its commit.
-    ///
-    /// # Errors
-    /// If git accepts no such name, or has such a branch; if no commit has the files with which the
-    /// task began; or if the repository cannot be written.
-    pub fn make_branch(
-        &self,
-        root: &Path,
-        work: (&RunName, &CaptureRef),
-        branch: (&str, &str),
-    ) -> Result<String> {
-        let store = self.existing(|| format!("make the branch {}", branch.0))?;
-        not_nested(&store, work.1, ("no branch can be made of this work alone", PLAIN))?;
-        let (repo, faults) = (Repo::open(root)?, Faults::default());
-        let folders = || Ok(vec![repo.common_dir.clone()]);
-        let _lock = LandingLock::acquire(&folders, &faults, &CancelToken::default(), &|_| {})?;
-        branch::make_branch(&repo, &store, work, branch).map(|id| id.to_string())
-    }
-
-    /// Returns the text of a conflict with git's markers, as the repository at `root` wants them, in UTF-8;
-    /// `None` if a version has no lines.
-    ///
-    /// # Errors
-    /// If the task store lacks a version or cannot be read, or git knows no such style.
-    pub fn marked_text(&self, root: &Path, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
-        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
-        let texts = GitTexts::of(root);
-        let blobs = TextBlobs { blobs: &store, texts: &texts, path: &conflict.path };
-        marked_text(&blobs, &MergeRules::of(&Repo::open(root)?, &[])?, conflict)
-    }
-
-    /// Checks that [`Self::stage_merge`] would not touch what the user has staged.
-    ///
-    /// # Errors
-    /// If a path of the work or of `conflicts` has staged changes, or a file needs a filter program or
-    /// is not in an encoding that is converted here, or the index has unmerged paths.
-    pub fn check_can_stage(
-        &self,
-        root: &Path,
-        capture: &CaptureRef,
-        conflicts: &[Conflict],
-    ) -> Result<()> {
-        let store = self.existing(|| format!("read {capture}"))?;
-        not_nested(&store, capture, ("cannot leave the index as git merge would", PLAIN))?;
-        check_can_stage(&Repo::open(root)?, &store, &store.changes(capture)?, conflicts)
-    }
-
-    /// Leaves the index of the repository at `root` as `git merge` would after the work in `capture`
-    /// has landed with markers for `conflicts`.
-    ///
-    /// # Errors
-    /// If the index or an object cannot be written.
-    pub fn stage_merge(
-        &self,
-        root: &Path,
-        capture: &CaptureRef,
-        conflicts: &[Conflict],
-    ) -> Result<()> {
-        let store = self.existing(|| "write the index".to_owned())?;
-        let (repo, faults) = (Repo::open(root)?, Faults::default());
-        let folders = || Ok(vec![repo.common_dir.clone()]);
-        let _lock = LandingLock::acquire(&folders, &faults, &CancelToken::default(), &|_| {})?;
-        stage_merge(&repo, &store, capture, conflicts)
-    }
-
-    /// Checks that all of the work in a capture is in the user's own repository, so that its conflicts
-    /// can be settled on a branch.
-    ///
-    /// # Errors
-    /// If a part of it is in a nested repository, or there is no such capture.
-    pub fn check_in_one_repository(&self, capture: &CaptureRef) -> Result<()> {
-        let store = self.existing(|| format!("read {capture}"))?;
-        let hint = "regatta diff RUN/TASK | git apply --3way";
-        not_nested(&store, capture, ("its conflicts cannot be settled on a branch", hint))
-    }
-
-    /// Writes to the task store the sides of conflicts that it lacks: what came into the repository at
-    /// `root` after the conflicts were recorded.
-    ///
-    /// # Errors
-    /// If the repository cannot be read, or the task store cannot be written.
-    pub fn keep_sides(&self, root: &Path, conflicts: &[Conflict]) -> Result<()> {
-        let store = self.existing(|| "keep the sides of conflicts".to_owned())?;
-        keep_sides(&store, &Repo::open(root)?, conflicts)
-    }
-
-    /// Captures what a resolver wrote for conflicts of a task, and returns the capture.
-    ///
-    /// # Errors
-    /// If the task store cannot be written.
-    pub fn keep_resolution(
-        &self,
-        work: (&RunName, &TaskName),
-        written: &[(&Conflict, &[u8])],
-    ) -> Result<CaptureRef> {
-        self.existing(|| "capture a resolution".to_owned())?.put_resolution(work, written)
     }
 
     /// Returns the captures of a run, sorted by task and attempt.
@@ -288,18 +94,6 @@ impl Captures {
             Some(store) => store.captures(run),
             None => Ok(Vec::new()),
         }
-    }
-
-    /// Returns the captures of what resolvers wrote for conflicts of a task, in the order of their
-    /// numbers.
-    ///
-    /// # Errors
-    /// If the task store cannot be read.
-    pub fn resolutions(&self, run: &RunName, task: &TaskName) -> Result<Vec<CaptureRef>> {
-        let begin = format!("refs/tasks/{run}/{task}.resolve/");
-        let mut found = self.list(run)?;
-        found.retain(|capture| capture.as_str().starts_with(&begin));
-        Ok(found)
     }
 
     /// Returns every file and symlink of the tree that a run started from, sorted by path. Returns
@@ -325,22 +119,150 @@ impl Captures {
         Ok(Some(files))
     }
 
-    /// Removes a capture of `run`. Succeeds if it is already gone.
-    ///
-    /// # Errors
-    /// If the task store cannot be written.
-    pub fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<()> {
-        let Some(store) = TaskStore::open_existing(&self.paths.store)? else { return Ok(()) };
-        store.remove(capture)?;
-        if store.captures(run)?.is_empty() { remove_file_list(&self.paths, run) } else { Ok(()) }
-    }
-
     fn existing(&self, what: impl FnOnce() -> String) -> Result<TaskStore> {
         let because = || format!("there is no task store at {}", self.paths.store.display());
         let store = TaskStore::open_existing(&self.paths.store)?;
         let store = store.ok_or_else(|| cannot(what(), because()))?;
         store.settle()?;
         Ok(store)
+    }
+}
+
+impl CapturedWork for Captures {
+    fn patch(&self, capture: &CaptureRef) -> Result<Vec<u8>> {
+        self.diff(capture, &PathFilter::Everything)
+    }
+
+    fn text(&self, path: &RepoPath, bytes: Vec<u8>) -> Vec<u8> {
+        GitTexts::of(&self.root).text(path, &bytes).into_owned()
+    }
+
+    fn encoding_fault(&self, path: &RepoPath) -> Option<String> {
+        encoding_fault(&Repo::open(&self.root).and_then(|repo| repo.git()).ok()?, path)
+    }
+
+    fn in_tree(&self, root: &Path, captures: &[CaptureRef]) -> Result<Vec<WorkInTree>> {
+        if captures.is_empty() {
+            return Ok(Vec::new());
+        }
+        let store = self.existing(|| "compare landed work with the working tree".to_owned())?;
+        // The versions that are compared are only held in memory.
+        let odb = store.odb()?;
+        let _memory = branch::keep_in_memory(&odb)?;
+        work_in_tree(root, &self.paths, &store, captures)
+    }
+
+    fn has_branch(&self, root: &Path, branch: &str) -> Result<bool> {
+        let git = Repo::open(root)?.git()?;
+        match git.find_branch(branch, git2::BranchType::Local) {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(false),
+            Err(error) => Err(error).or_cannot(|| format!("look for the branch {branch}")),
+        }
+    }
+
+    fn files(&self, capture: &CaptureRef) -> Result<CapturedFiles> {
+        let store = self.existing(|| format!("read {capture}"))?;
+        let changes = store.changes(capture)?.into_iter();
+        let files = changes.map(|change| {
+            let read = |entry: Option<Entry>| entry.map(|entry| store.read(entry.oid)).transpose();
+            let (base, task) = (read(change.base)?, read(change.task)?);
+            Ok((change.path, CapturedFile { base, task }))
+        });
+        files.collect()
+    }
+
+    fn content(&self, oid: &str) -> Result<Vec<u8>> {
+        let what = || format!("read {oid} from the task store");
+        let oid = Oid::from_str(oid).or_cannot(what)?;
+        self.existing(what)?.read(oid)
+    }
+
+    fn conflict_hunks(&self, conflict: &Conflict) -> Result<Vec<ConflictHunk>> {
+        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
+        let texts = GitTexts::of(&self.root);
+        let blobs = TextBlobs { blobs: &store, texts: &texts, path: &conflict.path };
+        conflict_hunks(&blobs, conflict)
+    }
+
+    fn patch_needs(&self, root: &Path, capture: &CaptureRef) -> Result<PatchNeeds> {
+        self.existing(|| format!("read {capture}"))?.patch_needs(&Repo::open(root)?, capture)
+    }
+
+    fn store(&self) -> &Path {
+        &self.paths.store
+    }
+
+    fn make_branch(
+        &self,
+        root: &Path,
+        work: (&RunName, &CaptureRef),
+        branch: (&str, &str),
+    ) -> Result<String> {
+        let store = self.existing(|| format!("make the branch {}", branch.0))?;
+        not_nested(&store, work.1, ("no branch can be made of this work alone", PLAIN))?;
+        let (repo, faults) = (Repo::open(root)?, Faults::default());
+        let folders = || Ok(vec![repo.common_dir.clone()]);
+        let _lock = LandingLock::acquire(&folders, &faults, &CancelToken::default(), &|_| {})?;
+        branch::make_branch(&repo, &store, work, branch).map(|id| id.to_string())
+    }
+
+    fn marked_text(&self, root: &Path, conflict: &Conflict) -> Result<Option<Vec<u8>>> {
+        let store = self.existing(|| format!("read the versions of {}", conflict.path))?;
+        let texts = GitTexts::of(root);
+        let blobs = TextBlobs { blobs: &store, texts: &texts, path: &conflict.path };
+        marked_text(&blobs, &MergeRules::of(&Repo::open(root)?, &[])?, conflict)
+    }
+
+    fn check_can_stage(
+        &self,
+        root: &Path,
+        capture: &CaptureRef,
+        conflicts: &[Conflict],
+    ) -> Result<()> {
+        let store = self.existing(|| format!("read {capture}"))?;
+        not_nested(&store, capture, ("cannot leave the index as git merge would", PLAIN))?;
+        check_can_stage(&Repo::open(root)?, &store, &store.changes(capture)?, conflicts)
+    }
+
+    fn stage_merge(&self, root: &Path, capture: &CaptureRef, conflicts: &[Conflict]) -> Result<()> {
+        let store = self.existing(|| "write the index".to_owned())?;
+        let (repo, faults) = (Repo::open(root)?, Faults::default());
+        let folders = || Ok(vec![repo.common_dir.clone()]);
+        let _lock = LandingLock::acquire(&folders, &faults, &CancelToken::default(), &|_| {})?;
+        stage_merge(&repo, &store, capture, conflicts)
+    }
+
+    fn check_in_one_repository(&self, capture: &CaptureRef) -> Result<()> {
+        let store = self.existing(|| format!("read {capture}"))?;
+        let hint = "regatta diff RUN/TASK | git apply --3way";
+        not_nested(&store, capture, ("its conflicts cannot be settled on a branch", hint))
+    }
+
+    fn keep_sides(&self, root: &Path, conflicts: &[Conflict]) -> Result<()> {
+        let store = self.existing(|| "keep the sides of conflicts".to_owned())?;
+        keep_sides(&store, &Repo::open(root)?, conflicts)
+    }
+
+    fn keep_resolution(
+        &self,
+        work: (&RunName, &TaskName),
+        written: &[(&Conflict, &[u8])],
+    ) -> Result<CaptureRef> {
+        self.existing(|| "capture a resolution".to_owned())?.put_resolution(work, written)
+    }
+
+    fn resolutions(&self, run: &RunName, task: &TaskName) -> Result<Vec<CaptureRef>> {
+        let begin = format!("refs/tasks/{run}/{task}.resolve/");
+        let mut found = self.list(run)?;
+        found.retain(|capture| capture.as_str().starts_with(&begin));
+        Ok(found)
+    }
+
+    fn remove(&self, run: &RunName, capture: &CaptureRef) -> Result<()> {
+        let Some(store) = TaskStore::open_existing(&self.paths.store)? else { return Ok(()) };
+        store.remove(capture)?;
+        if store.captures(run)?.is_empty() { remove_file_list(&self.paths, run) } else { Ok(()) }
     }
 }
 

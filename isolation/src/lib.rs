@@ -8,6 +8,7 @@ mod backends;
 mod baseline;
 mod branch;
 mod capture;
+mod captured_work;
 mod captures;
 mod carry;
 mod disk_room;
@@ -46,6 +47,7 @@ pub use backends::{
     Backend, Backends, CaptureWriter, FileVersion, FrozenTree, RecoveredWorkspace, RunContext,
 };
 pub use baseline::{TreeListing, carry_notices};
+pub use captured_work::{CapturedFiles, CapturedWork};
 pub use captures::{CapturedFile, Captures, FrozenFile, PathFilter};
 pub use carry::{CarryGlobs, GlobError};
 pub use file_entry::Mode as FileMode;

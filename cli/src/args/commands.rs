@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use regatta::gc::Execution;
+use regatta::runs::{LandAgain, TargetWords};
 
 use super::targets::KeptArgs;
 use super::{
@@ -251,15 +252,6 @@ pub struct ApplyArgs {
     pub settle: SettleArgs,
 }
 
-/// Whether work that has landed and was thrown away since is landed again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LandAgain {
-    /// Such work is reported.
-    No,
-    /// `--again`: such work is landed again.
-    Yes,
-}
-
 /// The arguments of `regatta discard`.
 #[derive(Args, Clone, Debug)]
 pub struct DiscardArgs {
@@ -341,6 +333,14 @@ impl ApplyArgs {
     pub fn of(target: String, settle: SettleArgs) -> Self {
         Self { target: TargetsArgs::from(Some(target)), settle, ..Self::default() }
     }
+
+impl TargetArgs {
+    /// Returns the words that name the run or the task.
+    #[must_use]
+    pub fn given(&self) -> TargetWords {
+        TargetWords { target: self.target.clone(), task: self.task.clone() }
+    }
+}
 
     /// Returns whether work that was thrown away is landed again.
     #[must_use]

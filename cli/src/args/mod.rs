@@ -19,9 +19,7 @@ mod settle;
 mod targets;
 mod verify;
 
-pub use commands::{
-    ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LandAgain, LogsArgs, UndoArgs,
-};
+pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
@@ -40,7 +38,7 @@ pub use run::{AgentChoice, IsolationChoice, LandChoice, MergeChoice, RunArgs, Va
 pub use runs::{RunsArgs, RunsCommand};
 pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,
-    SettleOption, ShowArgs, SideChoice, Staging,
+    ShowArgs, SideChoice, Staging, option_text,
 };
-pub use targets::{KeptWork, TargetsArgs};
+pub use targets::TargetsArgs;
 pub use verify::{VerifyArgs, VerifyTimeout};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use regatta::model::ModelChoice;
+use regatta::runs::SettleOption;
 
 /// The options of `regatta apply` that settle conflicts. Each is for the paths that follow it, or
 /// without any for all conflicts that no other option names.
@@ -121,35 +122,16 @@ pub enum AllowLoss {
     Yes,
 }
 
-/// How a conflict is to be settled, as the command line names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettleOption {
-    /// `--ours`.
-    Ours,
-    /// `--theirs`.
-    Theirs,
-    /// `--union`.
-    Union,
-    /// `--markers`.
-    Markers,
-    /// `--tool`.
-    Tool,
-    /// `--resolve`.
-    Resolve,
-}
-
-impl SettleOption {
-    /// Returns the option as it is typed.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Ours => "--ours",
-            Self::Theirs => "--theirs",
-            Self::Union => "--union",
-            Self::Markers => "--markers",
-            Self::Tool => "--tool",
-            Self::Resolve => "--resolve",
-        }
+/// Returns an option as it is typed.
+#[must_use]
+pub fn option_text(option: SettleOption) -> &'static str {
+    match option {
+        SettleOption::Ours => "--ours",
+        SettleOption::Theirs => "--theirs",
+        SettleOption::Union => "--union",
+        SettleOption::Markers => "--markers",
+        SettleOption::Tool => "--tool",
+        SettleOption::Resolve => "--resolve",
     }
 }
 

@@ -1,6 +1,7 @@
 //! The arguments that name several tasks of a run: by their names, or by what became of them.
 
 use clap::{ArgAction, Args};
+use regatta::runs::KeptWork;
 
 use super::{Command, RunsCommand};
 
@@ -86,17 +87,6 @@ pub(crate) struct KeptArgs {
     /// Land all kept work, also unfinished and unverified
     #[arg(long, action = ArgAction::SetTrue)]
     kept: bool,
-}
-
-/// Kept work, by why it is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptWork {
-    /// Of tasks that failed.
-    Failed,
-    /// It conflicted.
-    Conflicted,
-    /// Any.
-    Any,
 }
 
 impl KeptArgs {

@@ -2,32 +2,26 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use engine::landing::{self, LandingBackend, LandingEnd, LedgerWriter};
-use engine::ports::{
-    CancelToken, Ids as _, IsolationError, LandingNotice, LandingRequest, LandingTarget,
-    LedgerError, Repository, SettleRequest,
-};
-use protocol::{
-    Conflict, ExitCode, Landed, LandingId, LandingReport, LedgerEntry, RunName, TaskLanding,
-    TaskName,
-};
+use engine::ports::{LandingRequest, Repository, SettleRequest};
+use protocol::{ExitCode, Landed, LandingReport, TaskLanding, TaskName};
 use store::TaskRow;
 
 use super::apply_output;
 use super::context::{CommandContext, Out, say};
-use super::kept_work::{
-    ChosenWork, can_land_again, has_landed, is_taken_back, kept_reason, labels_of, landing_tasks,
-};
-use super::landable_work::{LandableWork, of_kind};
+use super::landable_text::{landable, not_ready, notes, nothing_of_kind};
 use super::landing_notices::print_notice;
-use super::target::{Target, TargetKind};
-use crate::args::{ApplyArgs, Execution, Form, LandAgain};
+use super::target;
+use super::task_rows::labels_of;
+use crate::args::{ApplyArgs, Execution, Form};
 use crate::process;
-use crate::render::{KeptReason, conflicts_text, count, unverified, unverified_text};
+use crate::render::{conflicts_text, count, unverified, unverified_text};
 use crate::signals::CancelOnSignal;
-use regatta::app_context::UniqueIds;
 use regatta::error::Error;
+use regatta::runs::{
+    self, KeptReason, LandAgain, LandError, LandableWork, LockedTarget, Target, TargetKind,
+    can_land_again, check_lands_again, has_landed, is_taken_back, kept_reason, landing_request,
+    of_kind,
+};
 
 /// Lands the kept work of one task, or all complete kept work of a run. The work of a task lands as
 /// a whole or not at all. The work of a failed task lands only if the user names that task.
@@ -42,11 +36,12 @@ pub async fn run(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let given = &args.target;
-    let target = Target::find_several(context, given.target.as_ref(), &given.tasks)?;
-    target.check_has_ended("land")?;
-    let target = of_kind(target, &args.which.chosen().collect::<Vec<_>>())?;
+    let target = target::find_several(context, given.target.as_ref(), &given.tasks)?;
+    target::check_has_ended(&target, "land")?;
+    let which: Vec<_> = args.which.chosen().collect();
+    let target = of_kind(target, &which).map_err(|none| nothing_of_kind(&none.target, &which))?;
     if args.land_again() == LandAgain::Yes || args.settle.branch().is_some() {
-        target.check_not_collected(context, "work")?;
+        target::check_not_collected(context, &target, "work")?;
     }
     if let Some(branch) = args.settle.branch() {
         return super::settle_branch::run(context, &target, branch, out);
@@ -55,9 +50,9 @@ pub async fn run(
         return super::settle::run(context, repository, args, target, out).await;
     }
     let again = args.land_again();
-    let work = LandableWork::of(context, &target, again)?;
+    let (work, uncompared) = landable(context, &target, again)?;
     if work.chosen.is_empty() {
-        return nothing_to_land(context, &target, &work, out);
+        return nothing_to_land(context, &target, (&work, uncompared), out);
     }
     if args.execution() == Execution::DryRun {
         let report = repository
@@ -69,11 +64,8 @@ pub async fn run(
     }
     // Checks the request first, so that an invalid one fails without waiting for the lock.
     let _possible = request(context, &target, &work, &SettleRequest::default())?;
-    // The lock is held until the ledger has the landing. So no other engine lands the same work.
-    let _lock = repository.lock_run(&target.run.name)?;
-    // The previous holder of the lock may have landed the work, so the tasks are read again.
-    let target = target.reload(context)?;
-    land(context, repository, &target, (again, &SettleRequest::default()), out).await
+    let locked = LockedTarget::of(&context.runs, repository, &target)?;
+    land(context, repository, &locked, (again, &SettleRequest::default()), out).await
 }
 
 /// Lands the work of one task, whose conflicts are settled as `settle` says.
@@ -85,9 +77,8 @@ pub(super) async fn settle(
     settle: SettleRequest,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let _lock = repository.lock_run(&target.run.name)?;
-    let target = target.reload(context)?;
-    land(context, repository, &target, (args.land_again(), &settle), out).await
+    let locked = LockedTarget::of(&context.runs, repository, target)?;
+    land(context, repository, &locked, (args.land_again(), &settle), out).await
 }
 
 /// Returns the request that lands the work of one task with settled conflicts.
@@ -96,28 +87,30 @@ pub(super) fn settle_request(
     target: &Target,
     (again, settle): (LandAgain, SettleRequest),
 ) -> Result<LandingRequest, Error> {
-    let work = LandableWork::of(context, target, again)?;
+    let (work, _) = landable(context, target, again)?;
     if work.chosen.is_empty() {
         return Err(no_work(target));
     }
     request(context, target, &work, &settle)
 }
 
-/// Lands the kept work of `target`, whose run is locked.
+/// Lands the kept work of a target.
 async fn land(
     context: &CommandContext,
     repository: &dyn Repository,
-    target: &Target,
+    locked: &LockedTarget,
     (again, settle): (LandAgain, &SettleRequest),
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let work = LandableWork::of(context, target, again)?;
+    let target = locked.target();
+    let (work, uncompared) = landable(context, target, again)?;
     if work.chosen.is_empty() {
-        return nothing_to_land(context, target, &work, out);
+        return nothing_to_land(context, target, (&work, uncompared), out);
     }
     let request = request(context, target, &work, settle)?;
+    let refused = |error| not_landed(context, target, error);
     if again == LandAgain::Yes {
-        check_lands_again(context, repository, target, &request).await?;
+        check_lands_again(repository, target, &request).await.map_err(refused)?;
     }
     for row in &work.chosen {
         if let Some(failed) = unverified(row.landing.as_ref()) {
@@ -126,28 +119,16 @@ async fn land(
         }
     }
     let stop = CancelOnSignal::begin()?;
-    let notify = Arc::new(print_notice);
-    let landing = UniqueIds.landing();
-    let cancel = stop.cancel();
-    let report = match landing::land(
-        landing,
-        (target.run.id, request),
-        &RepositoryLandings { repository, known: &target.tasks },
-        context,
-        cancel,
-        notify,
-    )
-    .await?
-    {
-        LandingEnd::Reported(report) => report,
-        LandingEnd::Cancelled => return Err(cancelled(context, target, stop.code())),
-        LandingEnd::Failed(error) => return Err(Error::from(error).exit(ExitCode::Kept)),
-        LandingEnd::Unrecorded(report, error) => return Err(unrecorded(&report, error)),
-    };
+    let (what, notify) = ((locked, request), Arc::new(print_notice));
+    let report = runs::land(&context.runs, repository, what, stop.cancel(), notify).await;
+    let report = report.map_err(|error| match error {
+        LandError::Stopped => refused(error).exit(stop.code().unwrap_or(ExitCode::Interrupted)),
+        error => refused(error),
+    })?;
     let gone = work.gone_names();
     apply_output::print_landing(context, &target.run.name, &report, &target.tasks, &gone, out)?;
     if context.view.form == Form::Text {
-        for lines in work.notes(context, target) {
+        for lines in notes(context, target, (&work, uncompared.as_ref())) {
             process::notify(&format!("note: {}", lines.join("; ")));
         }
         for row in named_in_vain(target, &work) {
@@ -158,14 +139,25 @@ async fn land(
     Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
 }
 
-/// Returns the error of a landing that is complete and could not be recorded.
-fn unrecorded(report: &LandingReport, error: LedgerError) -> Error {
-    let landed = report.tasks.iter().filter(|task| matches!(task.landed, Landed::Landed { .. }));
-    let landed: Vec<TaskName> = landed.map(|task| task.task.clone()).collect();
-    let error = Error::from(error);
-    match landed[..] {
-        [] => error,
-        _ => error.because(landed_unrecorded(&landed)),
+/// Returns the error of work that did not land.
+fn not_landed(context: &CommandContext, target: &Target, error: LandError) -> Error {
+    let usage = Error::usage(error.to_string());
+    match error {
+        LandError::ConflictsAgain { task, conflicts } => {
+            let conflicts = conflicts_text(&conflicts, &labels_of(&target.tasks));
+            usage
+                .because(format!("the tree has other changes: {conflicts}"))
+                .hint(context.hints.command(&format!("diff {task}")))
+                .exit(ExitCode::Kept)
+        }
+        LandError::Stopped => {
+            usage.hint(context.hints.command(&format!("apply {}", target.arguments())))
+        }
+        LandError::Failed(error) => Error::from(error).exit(ExitCode::Kept),
+        LandError::Repository(error) => error.into(),
+        LandError::Unrecorded { landed, of } if landed.is_empty() => of.into(),
+        LandError::Unrecorded { landed, of } => Error::from(of).because(landed_unrecorded(&landed)),
+        LandError::Ledger(error) => error.into(),
     }
 }
 
@@ -176,33 +168,6 @@ pub(super) fn landed_unrecorded(landed: &[TaskName]) -> String {
     format!("the work of {names} has landed; the next command of regatta here records it")
 }
 
-/// Checks that work which has landed before lands again without a conflict. Otherwise the ledger
-/// would call it a conflict, although a part of it is in the tree.
-async fn check_lands_again(
-    context: &CommandContext,
-    repository: &dyn Repository,
-    target: &Target,
-    request: &LandingRequest,
-) -> Result<(), Error> {
-    let report = repository.dry_run(request.clone()).await?;
-    let landed_before =
-        |task: &TaskName| target.tasks.iter().any(|row| row.name == *task && has_landed(row));
-    let labels = labels_of(&target.tasks);
-    for TaskLanding { task, landed, .. } in &report.tasks {
-        if let (Landed::Conflicted { conflicts }, true) = (landed, landed_before(task)) {
-            let name = format!("{}/{task}", target.run.name);
-            return Err(Error::usage(format!("cannot land the work of task {name} again"))
-                .because(format!(
-                    "the tree has other changes: {}",
-                    conflicts_text(conflicts, &labels)
-                ))
-                .hint(context.hints.command(&format!("diff {name}")))
-                .exit(ExitCode::Kept));
-        }
-    }
-    Ok(())
-}
-
 /// Returns the request that lands the work of the chosen tasks.
 fn request(
     context: &CommandContext,
@@ -210,35 +175,14 @@ fn request(
     work: &LandableWork<'_>,
     settle: &SettleRequest,
 ) -> Result<LandingRequest, Error> {
-    let terms = &target.run.spec;
-    let ChosenWork { mut tasks, landed } = landing_tasks(context, &target.run.name, work)?;
-    for task in &mut tasks {
-        let row = target.tasks.iter().find(|row| row.name == task.task);
-        let landed = row.map(|row| row.settled.landed.iter().cloned().collect());
-        task.settle = SettleRequest { landed: landed.unwrap_or_default(), ..settle.clone() };
-    }
-    Ok(LandingRequest {
-        run: target.run.name.clone(),
-        // Work that is only kept lands in the tree.
-        target: landing::landing_target(terms.merge, &terms.branch_prefix, terms.stack.as_ref())
-            .unwrap_or(LandingTarget::Tree),
-        tasks,
-        landed,
-        union: target.run.spec.union.clone(),
-    })
-}
-
-/// Returns the error of a landing that was cancelled, with the command that lands the work.
-fn cancelled(context: &CommandContext, target: &Target, code: Option<ExitCode>) -> Error {
-    Error::usage("stopped before anything had landed; all of it is kept")
-        .hint(context.hints.command(&format!("apply {}", target.arguments())))
-        .exit(code.unwrap_or(ExitCode::Interrupted))
+    let request = landing_request(&context.runs, target, work, settle);
+    request.map_err(|error| not_ready(context, error))
 }
 
 fn nothing_to_land(
     context: &CommandContext,
     target: &Target,
-    work: &LandableWork<'_>,
+    (work, uncompared): (&LandableWork<'_>, Option<Error>),
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let name = &target.run.name;
@@ -246,13 +190,13 @@ fn nothing_to_land(
     if target.kind == TargetKind::Task && !target.tasks.iter().all(was_there) {
         return Err(no_work(target));
     }
-    if let (Some(error), true) = (&work.uncompared, target.tasks.iter().any(has_landed)) {
+    if let (Some(error), true) = (&uncompared, target.tasks.iter().any(has_landed)) {
         return Err(error.clone());
     }
     let unfinished =
         target.tasks.iter().filter(|row| kept_reason(row).is_some() && !is_taken_back(row));
     let unfinished = unfinished.collect::<Vec<_>>();
-    let notes = work.notes(context, target).concat();
+    let notes = notes(context, target, (work, uncompared.as_ref())).concat();
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
             let report = LandingReport::default();
@@ -340,57 +284,6 @@ pub(super) fn exit_code(report: &LandingReport) -> ExitCode {
     let there =
         |task: &TaskLanding| matches!(task.landed, Landed::Landed { .. } | Landed::Unchanged);
     if report.tasks.iter().all(there) { ExitCode::Success } else { ExitCode::Kept }
-}
-
-/// Implements the port `LandingBackend` with an opened repository.
-struct RepositoryLandings<'a> {
-    repository: &'a dyn Repository,
-    /// The tasks as the ledger knows them.
-    known: &'a [TaskRow],
-}
-
-#[async_trait]
-impl LandingBackend for RepositoryLandings<'_> {
-    async fn land(
-        &self,
-        landing: LandingId,
-        request: LandingRequest,
-        cancel: CancelToken,
-        notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
-    ) -> Result<LandingReport, IsolationError> {
-        let mut report = self.repository.land(landing, request, cancel, notify).await?;
-        for task in &mut report.tasks {
-            let row = self.known.iter().find(|row| row.name == task.task);
-            if let (Some(row), Landed::Conflicted { conflicts }) = (row, &mut task.landed) {
-                keep_other_tasks(row, conflicts);
-            }
-        }
-        Ok(report)
-    }
-
-    async fn acknowledge(&self, run: &RunName) {
-        if let Err(error) = self.repository.acknowledge(run).await {
-            tracing::warn!(%error, "the next start finds this landing again, and that it is recorded");
-        }
-    }
-}
-
-/// Keeps the other task of each conflict that an earlier landing found too: its work is a part of the
-/// tree now.
-pub(super) fn keep_other_tasks(row: &TaskRow, conflicts: &mut [Conflict]) {
-    let Some(Landed::Conflicted { conflicts: before }) = &row.landing else { return };
-    for conflict in conflicts.iter_mut().filter(|conflict| conflict.with.is_none()) {
-        let same =
-            before.iter().find(|other| other.path == conflict.path && other.ours == conflict.ours);
-        conflict.with = same.and_then(|other| other.with.clone());
-    }
-}
-
-#[async_trait]
-impl LedgerWriter for CommandContext {
-    async fn record(&self, entry: LedgerEntry) -> Result<(), LedgerError> {
-        self.ledger.append(vec![(self.clock.now(), entry)]).await
-    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use store::TaskRow;
 
 use crate::args::Form;
 use crate::commands::context::{ALL, CommandContext, Out, print_json, say};
-use crate::commands::kept_work::labels_of;
 use crate::commands::planned_programs::PlannedFile;
+use crate::commands::task_rows::labels_of;
 use crate::commands::undo_output::named;
 use crate::render::{
     Labels, Meaning, OutputWidth, changed_lines, conflicts_text, count, folded_lines, landed_text,

@@ -7,6 +7,7 @@ use protocol::{
 };
 
 use super::fake_repository::{Bench, End, Screen, in_tree, view};
+use super::target;
 use super::undo_output::{self, Done};
 use super::{apply, apply_output, conflicts, discard, runs};
 use crate::args::{
@@ -100,7 +101,7 @@ async fn no_line_is_longer_than_a_terminal_of_80_columns_but_for_a_command_to_co
     }
     let of_run = ConflictsArgs { target: target() };
     print("conflicts", &mut |out| done(conflicts::run(context, &of_run, out)));
-    let found = Target::find(context, &target()).unwrap();
+    let found = target::find(context, &target()).unwrap();
     let landings = found
         .tasks
         .iter()

@@ -1,21 +1,20 @@
 //! `regatta conflicts`: lists what could not land, path by path, and why.
 
 use protocol::{
-    CaptureRef, Conflict, ConflictHunk, ConflictReason, ExitCode, Landed, MergeMode, RenamedFile,
-    RepoPath, RunName, Side, TaskName, error_chain,
+    Conflict, ConflictReason, ExitCode, MergeMode, RenamedFile, RepoPath, RunName, Side, TaskName,
+    error_chain,
 };
 use serde::Serialize;
-use store::TaskRow;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{kept_reason, label, labels_of, table_row};
-use super::side_bytes::sides_of;
-use super::target::Target;
-use crate::args::{ConflictsArgs, Form};
+use super::target;
+use super::task_rows::{label, labels_of, table_row};
+use crate::args::{ConflictsArgs, Form, option_text};
 use crate::render::{
     Meaning, OutputWidth, one_line, other_side_text, reason_text, shell_word, three_way_lines,
 };
 use regatta::error::Error;
+use regatta::runs::{OpenConflict, can_be_settled, settle_options, unlanded_work};
 
 /// The indent of what stands below a path.
 const INDENT: &str = "    ";
@@ -35,33 +34,26 @@ pub fn run(
     args: &ConflictsArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(context, &args.target)?;
+    let target = target::find(context, &args.target)?;
     let labels = labels_of(&target.tasks);
-    let mut listed = ConflictsDocument {
+    let unlanded = unlanded_work(&target);
+    let conflicts = unlanded.conflicts.into_iter().map(|open| ConflictEntry {
+        task: &open.row.name,
+        label: label(open.row),
+        with: other_side_text(open.conflict, &labels),
+        conflict: open.conflict,
+        open,
+    });
+    let kept = unlanded.kept.into_iter().map(|row| {
+        let why = table_row(&target.run, row, &labels).outcome.note;
+        KeptEntry { task: &row.name, label: label(row), why }
+    });
+    let listed = ConflictsDocument {
         run: &target.run.name,
         merge: target.run.spec.merge,
-        conflicts: Vec::new(),
-        kept: Vec::new(),
+        conflicts: conflicts.collect(),
+        kept: kept.collect(),
     };
-    for row in target.tasks.iter().filter(|row| kept_reason(row).is_some()) {
-        match &row.landing {
-            Some(Landed::Conflicted { conflicts }) => {
-                let task = &row.name;
-                let each = conflicts.iter().map(|conflict| {
-                    let with = other_side_text(conflict, &labels);
-                    let capture = row.captured.as_ref().map(|captured| &captured.capture);
-                    let has_rest = has_rest(row, conflicts.len());
-                    ConflictEntry { task, label: label(row), with, capture, has_rest, conflict }
-                });
-                listed.conflicts.extend(each);
-            }
-            Some(Landed::Unwritten { .. } | Landed::Waiting { .. } | Landed::Unverified(_)) => {
-                let why = table_row(&target.run, row, &labels).outcome.note;
-                listed.kept.push(KeptEntry { task: &row.name, label: label(row), why });
-            }
-            Some(Landed::Landed { .. } | Landed::Unchanged | Landed::TakenBack { .. }) | None => {}
-        }
-    }
     match context.view.form {
         Form::Json => print_json(out, &listed)?,
         Form::Text => {
@@ -92,13 +84,10 @@ struct ConflictEntry<'a> {
     /// What this task conflicts with: the label of another task, or an edit of the user.
     #[serde(skip)]
     with: Option<String>,
-    #[serde(skip)]
-    capture: Option<&'a CaptureRef>,
-    /// Whether the task has changed files that do not conflict and have not landed.
-    #[serde(skip)]
-    has_rest: bool,
     #[serde(flatten)]
     conflict: &'a Conflict,
+    #[serde(skip)]
+    open: OpenConflict<'a>,
 }
 
 /// Work that is kept for another reason.
@@ -124,7 +113,7 @@ impl ConflictsDocument<'_> {
             let reason = reason_text(conflict.reason);
             lines.push(format!("{label}  {path}  {reason}{}", with.unwrap_or_default()));
             if conflict.reason == ConflictReason::Encoding {
-                let fault = context.captured.encoding_fault(&conflict.path);
+                let fault = context.runs.captured.encoding_fault(&conflict.path);
                 lines.extend(fault.map(|fault| format!("    {}", one_line(&fault))));
             }
             lines.extend(conflict.renamed.as_ref().map(names_text));
@@ -155,7 +144,7 @@ impl ConflictsDocument<'_> {
             lines.push(format!("its changes     {look}"));
         }
         if let Some(entry) =
-            self.conflicts.first().filter(|entry| self.can_be_settled(context, entry))
+            self.conflicts.first().filter(|it| can_be_settled(&context.runs, self.merge, &it.open))
         {
             lines.extend(self.settle_lines(context, entry));
         }
@@ -169,22 +158,11 @@ impl ConflictsDocument<'_> {
         lines.join("\n")
     }
 
-    /// Returns whether `apply` settles a conflict: on branches not that of work in several repositories.
-    fn can_be_settled(&self, context: &CommandContext, entry: &ConflictEntry<'_>) -> bool {
-        match (self.merge, entry.capture) {
-            (MergeMode::Branch | MergeMode::Stack, Some(capture)) => {
-                entry.conflict.reason == ConflictReason::MissingCommit
-                    || context.captured.check_in_one_repository(capture).is_ok()
-            }
-            (MergeMode::Branch | MergeMode::Stack | MergeMode::Patch | MergeMode::None, _) => true,
-        }
-    }
-
     /// Returns the lines with the commands that settle a conflict.
     fn settle_lines(
         &self,
         context: &CommandContext,
-        &ConflictEntry { task, conflict, has_rest, .. }: &ConflictEntry<'_>,
+        &ConflictEntry { task, conflict, open, .. }: &ConflictEntry<'_>,
     ) -> Vec<String> {
         let name = format!("{}/{task}", self.run);
         let command = |words: &str| context.hints.command(words);
@@ -193,8 +171,9 @@ impl ConflictsDocument<'_> {
         let path = (path.as_bytes() == conflict.path.as_bytes()).then(|| shell_word(&path));
         let path = path.map(|path| format!(" {path}")).unwrap_or_default();
         // Why they cannot be read stands with the conflict.
-        let hunks = context.captured.conflict_hunks(conflict).unwrap_or_default();
-        let mut options = offered_options(conflict, self.merge, &hunks).into_iter();
+        let hunks = context.runs.captured.conflict_hunks(conflict).unwrap_or_default();
+        let options = settle_options(conflict, self.merge, &hunks);
+        let mut options = options.into_iter().map(option_text);
         let choice = options.next().unwrap_or("--ours");
         let others = options.collect::<Vec<_>>().join(", ");
         let others = match conflict.reason {
@@ -218,7 +197,7 @@ impl ConflictsDocument<'_> {
         let settle = command(&format!("apply {name} {choice}{path}"));
         let mut lines =
             vec![format!("settle it       {settle}"), format!("                {others}")];
-        if has_rest {
+        if open.has_rest {
             lines.push(format!("the rest now    {}", command(&format!("apply {name} --clean"))));
         }
         if matches!(self.merge, MergeMode::Branch | MergeMode::Stack) {
@@ -231,46 +210,9 @@ impl ConflictsDocument<'_> {
     }
 }
 
-/// Returns the options that settle a conflict, the first to be tried before the others. `hunks` are the
-/// places at which both sides changed the same lines.
-fn offered_options(
-    conflict: &Conflict,
-    merge: MergeMode,
-    hunks: &[ConflictHunk],
-) -> Vec<&'static str> {
-    let is_tree = match merge {
-        MergeMode::Patch | MergeMode::None => true,
-        // Markers are never committed.
-        MergeMode::Branch | MergeMode::Stack => false,
-    };
-    let (both, marked) = match conflict.reason {
-        reason if reason.keeps_ours_only() => (false, false),
-        // Of the user's folder, or repository, nothing is removed for a file.
-        ConflictReason::InTheWay | ConflictReason::Submodule => (false, false),
-        ConflictReason::SameName | ConflictReason::Case => (true, false),
-        ConflictReason::NotCheckedOut => (true, sides_of(conflict).is_some()),
-        _ => (true, true),
-    };
-    let all = [
-        ("--theirs", both),
-        ("--ours", true),
-        ("--union", both && !hunks.is_empty() && sides_of(conflict).is_some()),
-        ("--markers", marked && is_tree),
-        ("--tool", both && sides_of(conflict).is_some()),
-    ];
-    all.into_iter().filter(|(_, works)| *works).map(|(option, _)| option).collect()
-}
-
-/// Returns whether a task with so many conflicts has changed more, which has not landed.
-fn has_rest(row: &TaskRow, conflicts: usize) -> bool {
-    let files = row.captured.as_ref().map_or(0, |captured| captured.changes.files);
-    let settled = u64::try_from(row.settled.landed.len() + conflicts);
-    settled.is_ok_and(|settled| settled < files)
-}
-
 /// Returns the lines that both sides of a conflict changed, or why they cannot be shown.
 fn hunk_lines(context: &CommandContext, conflict: &Conflict, columns: usize) -> Vec<String> {
-    match context.captured.conflict_hunks(conflict) {
+    match context.runs.captured.conflict_hunks(conflict) {
         Ok(hunks) => three_way_lines(&hunks, context.view.palette, columns),
         Err(error) => vec![one_line(&format!("its lines are not shown: {}", error_chain(&error)))],
     }
@@ -292,60 +234,5 @@ fn side_text(side: Option<&Side>) -> String {
         0o100_755 => format!("{digits} executable"),
         0o120_000 => format!("{digits} link"),
         other => format!("{digits} {other:o}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_options_that_settle_a_conflict_are_offered() {
-        use ConflictReason::{Binary, ChangedAndRemoved, Content, Encoding, Kind, SameName};
-        let file = |mode| Some(Side { oid: "a".repeat(40), mode });
-        let conflict = |reason, theirs| Conflict {
-            path: RepoPath::new("a.txt").unwrap(),
-            reason,
-            base: file(0o100_644),
-            ours: file(0o100_644),
-            theirs,
-            with: None,
-            renamed: None,
-        };
-        let text = || file(0o100_644);
-        for (conflict, has_lines, tree, branch) in [
-            (
-                conflict(Content, text()),
-                true,
-                "--theirs --ours --union --markers --tool",
-                "--theirs --ours --union --tool",
-            ),
-            (
-                conflict(Binary, text()),
-                false,
-                "--theirs --ours --markers --tool",
-                "--theirs --ours --tool",
-            ),
-            (
-                conflict(ChangedAndRemoved, None),
-                false,
-                "--theirs --ours --markers",
-                "--theirs --ours",
-            ),
-            (
-                conflict(Kind, file(0o120_000)),
-                false,
-                "--theirs --ours --markers",
-                "--theirs --ours",
-            ),
-            (conflict(SameName, text()), false, "--theirs --ours", "--theirs --ours"),
-            (conflict(Encoding, text()), false, "--ours", "--ours"),
-        ] {
-            for (merge, expected) in [(MergeMode::Patch, tree), (MergeMode::Branch, branch)] {
-                let hunks = vec![ConflictHunk::default(); usize::from(has_lines)];
-                let offered = offered_options(&conflict, merge, &hunks).join(" ");
-                assert_eq!(offered, expected, "{:?} {merge:?}", conflict.reason);
-            }
-        }
     }
 }

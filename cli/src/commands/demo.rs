@@ -9,7 +9,9 @@ use config::{DataPaths, Settings, Sources};
 use engine::fault::Faults;
 use protocol::{CaptureRef, Event, EventKind, ExitCode, Message};
 
-use super::context::{CapturedWork as _, Out, say};
+use isolation::CapturedWork as _;
+
+use super::context::{Out, say};
 use super::run::{RunResult, execute};
 use crate::args::{DemoArgs, Form, Globals, Verbosity};
 use crate::demo::{

@@ -1,12 +1,11 @@
 //! `regatta diff`: shows captured work as a patch.
 
-use engine::ports::IsolationError;
 use protocol::{CaptureRef, ChangeSummary, ExitCode, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{NAMES, label, table_row};
-use super::target::{Target, TargetKind};
+use super::target;
+use super::task_rows::{NAMES, label, table_row};
 use crate::args::{DiffArgs, Form, Verbosity};
 use crate::process;
 use crate::render::{
@@ -14,6 +13,7 @@ use crate::render::{
     one_line, shell_word, write_patch,
 };
 use regatta::error::Error;
+use regatta::runs::{PatchError, Target, TargetKind, TaskPatch, patch_needs, patches};
 
 /// Writes the captured work of one task, or of all tasks of a run one after the other, or lists its
 /// files. If standard output is a pipe, a patch is not modified.
@@ -22,23 +22,11 @@ use regatta::error::Error;
 /// There is no such run or task, its work was discarded, or it cannot be read.
 pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let DiffArgs { target: given, .. } = args;
-    let target = Target::find_several(context, given.target.as_ref(), &given.tasks)?;
-    target.check_not_collected(context, "work")?;
-    let mut works = Vec::new();
-    for row in &target.tasks {
-        let Some(captured) = &row.captured else { continue };
-        if row.discarded.is_some() || row.collected.is_some() {
-            continue;
-        }
-        let patch =
-            context.captured.patch(&captured.capture).map_err(|error| unread(error, &row.name))?;
-        works.push((row, captured, patch));
-    }
-    if works.is_empty() {
-        return Err(nothing(&target));
-    }
+    let target = target::find_several(context, given.target.as_ref(), &given.tasks)?;
+    target::check_not_collected(context, &target, "work")?;
+    let works = patches(&context.runs, &target).map_err(no_patch)?;
     if context.view.form == Form::Json {
-        let work = works.iter().map(|(row, captured, patch)| {
+        let work = works.iter().map(|TaskPatch { row, captured, patch }| {
             let files = ChangedFile::of_patch(patch);
             Work {
                 task: &row.name,
@@ -63,7 +51,7 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         TaskHeading { outcome, line }
     };
     if args.stat {
-        let files = works.iter().map(|(row, _, patch)| {
+        let files = works.iter().map(|TaskPatch { row, patch, .. }| {
             let files = ChangedFile::of_patch(patch);
             (is_several.then(|| heading(row, &files)), files)
         });
@@ -74,15 +62,15 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
         }
         return Ok(ExitCode::Success);
     }
-    for (row, _, patch) in &works {
+    for TaskPatch { row, patch, .. } in &works {
         if is_several && context.view.room() != OutputWidth::Pipe {
             let title = heading(row, &ChangedFile::of_patch(patch)).line;
             say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
         }
         write_patch(out, patch, &context.view).map_err(|error| Error::output(&error))?;
     }
-    for (row, captured, _) in &works {
-        for line in needs_of(context, (&target, &row.name), &captured.capture) {
+    for work in &works {
+        for line in needs_of(context, &target, work) {
             process::notify(&format!("note: {line}"));
         }
     }
@@ -91,16 +79,13 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
 
 /// Returns what to do before git can merge a patch, as lines. There are none if the repository
 /// cannot be read, because the patch needs no repository.
-fn needs_of(
-    context: &CommandContext,
-    (target, task): (&Target, &TaskName),
-    capture: &CaptureRef,
-) -> Vec<String> {
-    let Ok(needs) = context.captured.patch_needs(&context.root, capture) else { return Vec::new() };
+fn needs_of(context: &CommandContext, target: &Target, work: &TaskPatch<'_>) -> Vec<String> {
+    let Some(needs) = patch_needs(&context.runs, work) else { return Vec::new() };
+    let (task, capture) = (&work.row.name, &work.captured.capture);
     let mut lines = Vec::new();
     if let Some(first) = needs.to_fetch.first() {
         let files = count(needs.to_fetch.len(), "file");
-        let store = shell_word(&context.captured.store().to_string_lossy());
+        let store = shell_word(&context.runs.captured.store().to_string_lossy());
         lines.push(one_line(&format!(
             "git lacks the version of {files} with which {task} began (as {first}); for git apply \
              --3way, first: git fetch {store} {capture}"
@@ -134,19 +119,15 @@ enum Shown<'a> {
     Files(Vec<ChangedFile>),
 }
 
-fn unread(error: IsolationError, task: &TaskName) -> Error {
-    let mut error = Error::from(error);
-    error.because.insert(0, format!("it is the work of task {task}"));
-    error
-}
-
-fn nothing(target: &Target) -> Error {
-    let discarded = target.tasks.iter().any(|row| row.discarded.is_some());
-    let whose = match (target.kind, target.tasks.len()) {
-        (TargetKind::Task, 1) => format!("task {}", target.arguments()),
-        (TargetKind::Task, _) => format!("tasks {}", target.arguments()),
-        (TargetKind::Run, _) => format!("run {}", target.run.name),
-    };
-    let why = if discarded { "it was discarded" } else { "nothing was captured" };
-    Error::usage(format!("there is no work of {whose} to show")).because(why)
+fn no_patch(error: PatchError) -> Error {
+    let usage = Error::usage(error.to_string());
+    match error {
+        PatchError::Nothing { was_discarded: true, .. } => usage.because("it was discarded"),
+        PatchError::Nothing { was_discarded: false, .. } => usage.because("nothing was captured"),
+        PatchError::Unread { task, of } => {
+            let mut error = Error::from(of);
+            error.because.insert(0, format!("it is the work of task {task}"));
+            error
+        }
+    }
 }

@@ -1,15 +1,16 @@
 //! `regatta discard`: removes captured work.
 
-use protocol::{CaptureRef, ExitCode, LedgerEntry, RunName, TaskName};
+use protocol::{CaptureRef, ExitCode, RunName, TaskName};
 use serde::Serialize;
 use store::TaskRow;
 
 use super::context::{ALL, CommandContext, Out, print_json, say};
-use super::kept_work::{has_landed, kept_reason, label};
-use super::target::{Target, TargetKind};
+use super::target;
+use super::task_rows::label;
 use crate::args::{DiscardArgs, Execution, Form};
 use crate::render::{changed_lines, count, folded_lines};
 use regatta::error::Error;
+use regatta::runs::{self, Discarded, Resolution, Target, TargetKind, has_landed, kept_reason};
 
 /// Removes the captured work of one task, or of all tasks of a run. Landed work stays.
 ///
@@ -20,57 +21,11 @@ pub async fn run(
     args: &DiscardArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find_several(context, Some(&args.target), &args.tasks)?;
-    target.check_has_ended("discard")?;
-    let gone = Discarded {
-        work: target.tasks.iter().filter_map(DiscardedWork::of).collect(),
-        resolutions: resolutions(context, &target)?,
-    };
-    if args.execution() == Execution::Real {
-        // The ledger is written first, so that it never offers a capture that is already removed.
-        let entries = gone.work.iter().map(|gone| LedgerEntry::TaskDiscarded { task: gone.row.id });
-        context.record(entries.collect()).await?;
-        // This includes captures that an earlier discard recorded but failed to remove.
-        for captured in target.tasks.iter().filter_map(|row| row.captured.as_ref()) {
-            context.captured.remove(&target.run.name, &captured.capture)?;
-        }
-        for Resolution { capture, .. } in &gone.resolutions {
-            context.captured.remove(&target.run.name, capture)?;
-        }
-    }
+    let target = target::find_several(context, Some(&args.target), &args.tasks)?;
+    target::check_has_ended(&target, "discard")?;
+    let gone = runs::discard(&context.runs, &target, args.execution()).await?;
     print(context, &target, &gone, args.execution(), out)?;
     Ok(ExitCode::Success)
-}
-
-/// What was discarded, or would be.
-struct Discarded<'a> {
-    work: Vec<DiscardedWork<'a>>,
-    resolutions: Vec<Resolution<'a>>,
-}
-
-/// The capture of what a resolver wrote for conflicts of a task.
-#[derive(Serialize)]
-struct Resolution<'a> {
-    task: &'a TaskName,
-    capture: CaptureRef,
-}
-
-/// Returns what resolvers wrote for the tasks of a target.
-fn resolutions<'a>(
-    context: &CommandContext,
-    target: &'a Target,
-) -> Result<Vec<Resolution<'a>>, Error> {
-    let mut found = Vec::new();
-    for row in &target.tasks {
-        // A task may have this very name.
-        if context.reader.find_task(target.run.id, &format!("{}.resolve", row.name)).is_ok() {
-            continue;
-        }
-        let captures = context.captured.resolutions(&target.run.name, &row.name)?;
-        let of_task = |capture| Resolution { task: &row.name, capture };
-        found.extend(captures.into_iter().map(of_task));
-    }
-    Ok(found)
 }
 
 /// Work that was discarded, or would be.
@@ -84,9 +39,7 @@ struct DiscardedWork<'a> {
 
 impl<'a> DiscardedWork<'a> {
     fn of(row: &'a TaskRow) -> Option<Self> {
-        let captured =
-            row.captured.as_ref().filter(|_| row.discarded.is_none() && row.collected.is_none())?;
-        Some(Self { task: &row.name, capture: &captured.capture, row })
+        Some(Self { task: &row.name, capture: &row.captured.as_ref()?.capture, row })
     }
 }
 
@@ -111,17 +64,18 @@ enum Done {
 fn print(
     context: &CommandContext,
     target: &Target,
-    Discarded { work: gone, resolutions }: &Discarded<'_>,
+    Discarded { work, resolutions }: &Discarded<'_>,
     execution: Execution,
     out: Out<'_>,
 ) -> Result<(), Error> {
     let run = &target.run.name;
+    let gone: Vec<_> = work.iter().filter_map(|row| DiscardedWork::of(row)).collect();
     if context.view.form == Form::Json {
         let done = match execution {
             Execution::Real => Done::Yes,
             Execution::DryRun => Done::DryRun,
         };
-        return print_json(out, &DiscardDocument { run, discarded: gone, resolutions, done });
+        return print_json(out, &DiscardDocument { run, discarded: &gone, resolutions, done });
     }
     let verb = match execution {
         Execution::Real => "discarded",
@@ -130,7 +84,7 @@ fn print(
     if target.kind == TargetKind::Run && gone.is_empty() && resolutions.is_empty() {
         return say(out, &format!("there is no captured work of run {run} to discard"));
     }
-    work_lines(context, verb, gone).iter().try_for_each(|line| say(out, line))?;
+    work_lines(context, verb, &gone).iter().try_for_each(|line| say(out, line))?;
     for Resolution { task, capture } in resolutions {
         say(out, &format!("{verb}  {task}  output of a resolver: {capture}"))?;
     }

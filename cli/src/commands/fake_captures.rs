@@ -4,10 +4,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use engine::ports::IsolationError;
-use isolation::{PatchNeeds, WorkInTree};
+use isolation::{CapturedFiles, CapturedWork, PatchNeeds, WorkInTree};
 use protocol::{CaptureRef, Conflict, ConflictHunk, RepoPath, RunName, TaskName};
-
-use super::context::{CapturedFiles, CapturedWork};
 
 /// Captures whose patch is their name.
 #[derive(Default)]

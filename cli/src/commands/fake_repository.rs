@@ -13,6 +13,7 @@ use engine::ports::{
 };
 use engine::prompt::GitState;
 use protocol::*;
+use regatta::runs::RepositoryRuns;
 use store::{Ledger, Reader};
 
 use super::context::{CommandContext, Output};
@@ -178,12 +179,14 @@ impl Bench {
         let path = folder.path().join("ledger.db");
         let view = view(None);
         let context = CommandContext {
-            root: repository.facts.root.clone(),
-            ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
-            reader: Arc::new(Reader::open(&path)),
-            captured: captures.clone(),
-            artifacts: folder.path().join("artifacts"),
-            clock: Arc::new(Noon),
+            runs: RepositoryRuns {
+                root: repository.facts.root.clone(),
+                ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
+                reader: Arc::new(Reader::open(&path)),
+                captured: captures.clone(),
+                artifacts: folder.path().join("artifacts"),
+                clock: Arc::new(Noon),
+            },
             view,
             hints: CommandHints::default(),
             resolvers: None,
@@ -208,7 +211,7 @@ impl Bench {
         });
         let specs: Vec<TaskSpec> = specs.collect();
         let spec = run_of(repo, specs.clone());
-        let opened = self.context.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
+        let opened = self.context.runs.ledger.open_run(&spec, Noon.now(), LockRun::nothing()).await;
         let name = opened.unwrap().0;
         let (mut entries, mut landings, mut open) = (Vec::new(), Vec::new(), false);
         let mut usages = Vec::new();

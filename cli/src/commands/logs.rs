@@ -14,10 +14,10 @@ use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_damaged_session, used_in};
 
 use super::context::{CommandContext, Out, print_json, say, write_text};
-use super::kept_work::{NAMES, label, table_row};
 use super::runs::why_it_failed;
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
-use super::target::Target;
+use super::target;
+use super::task_rows::{NAMES, label, table_row};
 use super::verify_logs::{VerifyLog, show_verification, verify_log};
 use crate::args::{Form, LogsArgs};
 use crate::process;
@@ -62,8 +62,8 @@ pub async fn print(
 /// # Errors
 /// There is no such run or task, or a log cannot be read.
 fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let target = Target::find(context, &args.target)?;
-    target.check_not_collected(context, "log")?;
+    let target = target::find(context, &args.target)?;
+    target::check_not_collected(context, &target, "log")?;
     let run = &target.run;
     if context.view.form == Form::Json {
         let logs: Result<Vec<_>, _> =
@@ -235,7 +235,7 @@ fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
         Work::Agent(_) => "session.jsonl",
         Work::Command(_) | Work::External(_) => "output.log",
     };
-    context.artifacts.join(run.name.as_str()).join(row.name.as_str()).join(name)
+    context.runs.artifacts.join(run.name.as_str()).join(row.name.as_str()).join(name)
 }
 
 fn heading(

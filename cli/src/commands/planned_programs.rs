@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use super::context::CommandContext;
 use super::programs;
-use super::settle_choices::Choices;
 use super::side_program::check_sides;
 use super::unsettled::shortened;
-use crate::args::{Resolver, ResolverKind, SettleArgs, SettleOption};
+use crate::args::{Resolver, ResolverKind, SettleArgs};
 use crate::render::{cut, one_line};
 use regatta::error::Error;
 use regatta::model::ModelChoice;
+use regatta::runs::{Choices, SettleOption};
 
 /// How much of a command is shown, in columns.
 const PROGRAM: usize = 60;

@@ -12,11 +12,11 @@ use serde::Serialize;
 use super::context::CommandContext;
 use super::side_check::Allowed;
 use super::side_program::SideProgram;
-use super::target::Target;
 use super::tool_commands::known_command;
 use crate::args::{AllowLoss, Resolver};
 use crate::render::one_line;
 use regatta::error::{Error, ErrorKind};
+use regatta::runs::Target;
 
 /// Returns the user's merge tool.
 ///
@@ -127,7 +127,7 @@ pub(super) fn allowed(loss: AllowLoss) -> Allowed {
 /// Returns the run as the ledger has it.
 pub(super) fn record_of(context: &CommandContext, run: &RunName) -> Result<RunRecord, Error> {
     let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
-    context.reader.record(run)?.ok_or_else(lost)
+    context.runs.reader.record(run)?.ok_or_else(lost)
 }
 
 /// Refuses a command that is a single word and no program.

@@ -24,7 +24,7 @@ mod tests {
     async fn the_ledger_says_whether_a_word_is_a_run() {
         let bench = Bench::new();
         let run = bench.record(vec![("a", &[], End::Done(1, None))]).await;
-        let reader = &bench.context.reader;
+        let reader = &bench.context.runs.reader;
         assert!(is_in(reader, run.as_str()) && is_in(reader, &run.as_str().to_uppercase()));
         assert!(!is_in(reader, "ready") && !is_in(reader, "research") && !is_in(reader, ""));
         assert!(!is_in(&Reader::open("/nowhere/ledger.db"), run.as_str()));

@@ -9,13 +9,13 @@ use store::TaskRow;
 
 use super::apply;
 use super::context::{CommandContext, Out, write_text};
-use super::kept_work::kept_reason;
 use super::programs::refuse_missing;
-use super::target::Target;
+use super::target;
 use crate::args::{ApplyArgs, Form, Resolver, ResolverKind, SettleArgs, TargetArgs};
 use crate::process;
 use crate::render::printable_json;
 use regatta::error::{Error, ErrorKind};
+use regatta::runs::kept_reason;
 
 /// Checks that the conflicts of a run can be resolved.
 ///
@@ -134,7 +134,7 @@ fn say_event(
     seq: u64,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let (at, scope) = (context.clock.now(), Some(EventScope::Run(run.clone())));
+    let (at, scope) = (context.runs.clock.now(), Some(EventScope::Run(run.clone())));
     let event = Event { seq, at, scope, kind };
     let line = serde_json::to_string(&event).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write an event as JSON").caused_by(&error)
@@ -144,7 +144,7 @@ fn say_event(
 
 fn tasks(context: &CommandContext, run: &RunName) -> Result<Vec<TaskRow>, Error> {
     let target = TargetArgs::from(Some(run.to_string()));
-    Ok(Target::find(context, &target)?.tasks)
+    Ok(target::find(context, &target)?.tasks)
 }
 
 fn conflicted(rows: &[TaskRow]) -> Vec<TaskName> {

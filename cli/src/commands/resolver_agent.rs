@@ -18,7 +18,6 @@ use super::programs::record_of;
 use super::resolver_workspace::{Case, FOLDER, cases, lay_out, prompt};
 use super::run::RunResult;
 use super::side_check::{Allowed, check_written};
-use super::target::Target;
 use super::unsettled::Unsettled;
 use crate::render::one_line;
 use crate::resolve::Defaults;
@@ -26,6 +25,7 @@ use regatta::error::{Error, ErrorKind, TEMPORARY_HINT};
 use regatta::model::{
     BaseUrl, ModelChoice, ModelOption, ModelSelection, PlannedModel, anchor_scenario,
 };
+use regatta::runs::Target;
 
 /// An agent that resolves conflicts.
 pub(super) struct ResolverAgent {
@@ -76,7 +76,7 @@ impl ResolverAgent {
         };
         let id = spec.id;
         let run = runs.run(spec).await?;
-        let rows = context.reader.tasks(id).map_err(Error::from)?;
+        let rows = context.runs.reader.tasks(id).map_err(Error::from)?;
         let row = rows.into_iter().next().ok_or_else(|| Error::usage("its run has no task"))?;
         let record = ResolverRecord {
             program: format!("agent:{model}"),
@@ -196,7 +196,7 @@ impl ResolverAgent {
         }
         let captured = row.captured.as_ref().map(|captured| &captured.capture);
         let captured = captured.ok_or_else(|| Error::usage("nothing was captured"))?;
-        let mut found = context.captured.files(captured).map_err(Error::from)?;
+        let mut found = context.runs.captured.files(captured).map_err(Error::from)?;
         let mut files = Vec::new();
         for case in cases {
             let Case { conflict, sides, .. } = case;
@@ -247,7 +247,7 @@ impl AgentResolution {
         let Some(row) = &self.task else { return Ok(()) };
         context.record(vec![LedgerEntry::TaskDiscarded { task: row.id }]).await?;
         if let Some(captured) = &row.captured {
-            context.captured.remove(&self.run.run, &captured.capture)?;
+            context.runs.captured.remove(&self.run.run, &captured.capture)?;
         }
         Ok(())
     }

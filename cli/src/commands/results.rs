@@ -2,20 +2,16 @@
 
 use std::io::{BufWriter, Write};
 
-use protocol::{ChangeSummary, ExitCode, Failure, Outcome, RunState, TaskName, TaskState, Usage};
-use serde::Serialize;
-use serde_json::Value;
+use protocol::{ExitCode, RunState, TaskState};
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out};
-use super::kept_work::{NAMES, label, table_row};
-use super::target::Located;
+use super::target;
+use super::task_rows::{NAMES, label, table_row};
 use crate::args::{OnlyOutcome, ResultsArgs, ResultsForm};
 use crate::render::{Meaning, answer_lines, answer_text, count, printable_json};
 use regatta::error::{Error, ErrorKind};
-
-/// How many tasks are read at a time. Each may have yielded half a megabyte.
-const PAGE: usize = 16;
+use regatta::runs::{Located, TaskResult, each_task};
 
 /// The indent of an answer below the label of its task.
 const INDENT: &str = "    ";
@@ -25,7 +21,7 @@ const INDENT: &str = "    ";
 /// # Errors
 /// There is no such run or task, the ledger cannot be read, or there is nothing to print as text.
 pub fn run(context: &CommandContext, args: &ResultsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let located = Located::find(context, &args.target)?;
+    let located = target::locate(context, &args.target)?;
     let mut out = BufWriter::new(out);
     let tasks = Tasks { context, located: &located, only: args.only };
     match args.form(context.view.form) {
@@ -48,18 +44,10 @@ impl Tasks<'_> {
     /// Calls `print` with each task, in the order of their declaration. Only a few tasks are in
     /// memory at a time.
     fn each(&self, mut print: impl FnMut(&TaskRow) -> Result<(), Error>) -> Result<(), Error> {
-        if let Some(task) = &self.located.task {
-            return if self.is_wanted(task) { print(task) } else { Ok(()) };
-        }
-        let mut read = 0;
-        loop {
-            let page = self.context.reader.page_of_tasks(self.located.run.id, read, PAGE)?;
-            if page.is_empty() {
-                return Ok(());
-            }
-            read += page.len();
-            page.iter().filter(|row| self.is_wanted(row)).try_for_each(&mut print)?;
-        }
+        each_task(&self.context.runs, self.located, |row| match self.is_wanted(row) {
+            true => print(row),
+            false => Ok(()),
+        })
     }
 
     fn is_wanted(&self, row: &TaskRow) -> bool {
@@ -71,54 +59,9 @@ impl Tasks<'_> {
     }
 }
 
-/// The JSON object of one task.
-#[derive(Serialize)]
-struct ResultObject<'a> {
-    id: &'a TaskName,
-    item: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    items: &'a [String],
-    outcome: TaskState,
-    failure: Option<&'a Failure>,
-    #[serde(rename = "yield")]
-    value: Option<&'a Value>,
-    changes: Option<ChangeSummary>,
-    usage: Option<Usage>,
-}
-
-impl<'a> ResultObject<'a> {
-    fn of(row: &'a TaskRow) -> Self {
-        Self {
-            id: &row.name,
-            item: row.item.as_deref(),
-            items: &row.items,
-            outcome: row.state,
-            failure: failure(row),
-            value: yielded(row),
-            changes: row.captured.as_ref().map(|captured| captured.changes),
-            usage: row.usage,
-        }
-    }
-}
-
-/// Returns what a task yielded, or `None` if it did not succeed.
-fn yielded(row: &TaskRow) -> Option<&Value> {
-    match &row.report.as_ref()?.outcome {
-        Outcome::Done { value } => Some(value),
-        Outcome::Failed { .. } | Outcome::Cancelled => None,
-    }
-}
-
-fn failure(row: &TaskRow) -> Option<&Failure> {
-    match &row.report.as_ref()?.outcome {
-        Outcome::Failed { failure } => Some(failure),
-        Outcome::Done { .. } | Outcome::Cancelled => None,
-    }
-}
-
 /// Prints the JSON object of a task between `before` and `after`.
 fn line(out: &mut dyn Write, before: &str, row: &TaskRow, after: &str) -> Result<(), Error> {
-    let object = serde_json::to_string(&ResultObject::of(row)).map_err(|error| {
+    let object = serde_json::to_string(&TaskResult::of(row)).map_err(|error| {
         Error::new(ErrorKind::Bug, "cannot write the result as JSON").caused_by(&error)
     })?;
     let object = printable_json(object);
@@ -141,14 +84,15 @@ fn document(tasks: &Tasks<'_>, out: &mut dyn Write) -> Result<(), Error> {
 fn text(tasks: &Tasks<'_>, out: &mut dyn Write) -> Result<(), Error> {
     if let Some(task) = &tasks.located.task {
         let wanted = Some(task).filter(|task| tasks.is_wanted(task));
-        let text = wanted.and_then(|task| yielded(task)).and_then(answer_text);
+        let text = wanted.and_then(|task| TaskResult::of(task).value).and_then(answer_text);
         let Some(text) = text else { return Err(no_answer(tasks, task)) };
         return print_lines(out, "", &text);
     }
     let (mut printed, mut without, mut unfinished) = (0_usize, 0_usize, 0_usize);
     tasks.each(|row| {
-        let text = yielded(row).and_then(answer_text);
-        let text = text.or_else(|| failure(row).map(|failure| failure.message.clone()));
+        let text = TaskResult::of(row).value.and_then(answer_text);
+        let text =
+            text.or_else(|| TaskResult::of(row).failure.map(|failure| failure.message.clone()));
         match text {
             Some(text) => {
                 print_task((tasks.context, &tasks.located.run), out, row, &text, printed)?;
@@ -220,7 +164,7 @@ fn no_answer(tasks: &Tasks<'_>, row: &TaskRow) -> Error {
         TaskState::Interrupted => "its engine died",
     };
     let mut error = Error::usage(format!("task {target} has no answer")).because(state);
-    if let Some(failure) = failure(row) {
+    if let Some(failure) = TaskResult::of(row).failure {
         error = error.because_of(failure);
     }
     error.hint(logs)

@@ -11,12 +11,13 @@ use serde_json::Value;
 use store::{RunRow, TaskRow};
 
 use super::context::CommandContext;
-use super::landed_work::LandedWork;
-use super::target::{Target, TargetKind};
+use super::landable_text::thrown_away_text;
+use super::target;
 use crate::args::{RetryArgs, TaskEnding};
 use crate::render::{one_line, shell_word};
 use crate::resolve::{Defaults, ResolvedRun, retried};
 use regatta::error::{Error, ErrorKind};
+use regatta::runs::{LandedWork, Target, TargetKind};
 
 /// Returns the specification of a run of the chosen tasks: with the words, limits and models of the
 /// earlier run, on the tree as it is now.
@@ -30,14 +31,14 @@ pub fn spec(
     defaults: &Defaults,
     schemas: &dyn Schemas,
 ) -> Result<ResolvedRun, Error> {
-    let target = Target::find_several(context, args.target.as_ref(), &args.tasks)?;
-    target.check_has_ended("retry")?;
+    let target = target::find_several(context, args.target.as_ref(), &args.tasks)?;
+    target::check_has_ended(&target, "retry")?;
     let chosen = chosen(context, args, &target)?;
     let name = &target.run.name;
-    let record = context.reader.record(name)?;
+    let record = context.runs.reader.record(name)?;
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {name}"));
     let record = record.ok_or_else(gone)?;
-    let folder = context.root.join(&record.spec.subfolder);
+    let folder = context.runs.root.join(&record.spec.subfolder);
     if !folder.is_dir() {
         return Err(Error::usage(format!("cannot retry run {name}"))
             .because(format!("its tasks worked in {}, which does not exist", folder.display())));
@@ -138,7 +139,7 @@ impl<'a> Predecessors<'a> {
         chosen: &'a [&'a TaskRow],
     ) -> Result<Self, Error> {
         let names = record.tasks().iter().map(|task| task.spec.name.folded()).collect();
-        let all = context.reader.runs(Some(&context.root), usize::MAX)?;
+        let all = context.runs.reader.runs(Some(&context.runs.root), usize::MAX)?;
         let mut family = BTreeSet::from([record.name.clone()]);
         let mut earlier = record.spec.retry.as_ref().map(|retry| retry.run.clone());
         while let Some(name) = earlier {
@@ -191,7 +192,7 @@ impl<'a> Predecessors<'a> {
         // What a later retry has done counts.
         for at in (0..self.runs.len()).rev() {
             let run = &self.runs[at];
-            let Some(row) = self.context.reader.task_by_name(run.id, on)? else { continue };
+            let Some(row) = self.context.runs.reader.task_by_name(run.id, on)? else { continue };
             let Some(value) = yielded(&row) else { continue };
             let predecessor = Predecessor { run: run.name.clone(), row };
             self.check_is_in_tree(task, &predecessor)?;
@@ -219,13 +220,13 @@ impl<'a> Predecessors<'a> {
         };
         if let Some(Landed::Landed { branch: None, .. }) = row.landing {
             if !self.landed.contains_key(run) {
-                let landed = LandedWork::compare(self.context, run)?;
+                let landed = LandedWork::compare(&self.context.runs, run)?;
                 self.landed.insert(run.clone(), landed);
             }
             let landed = &self.landed[run];
             let Some(gone) = landed.thrown_away(row) else { return Ok(()) };
             let again = format!("apply {run}/{} --again", row.name);
-            let why = format!("has landed, and {}", gone.text());
+            let why = format!("has landed, and {}", thrown_away_text(gone));
             return Err(self.refused(task, &row.name, &why, &again));
         }
         if row.discarded.is_some() {
@@ -234,7 +235,7 @@ impl<'a> Predecessors<'a> {
         }
         // Work on a branch may have been merged, and kept work applied in another way.
         let captures = std::slice::from_ref(&captured.capture);
-        let found = self.context.captured.in_tree(&self.context.root, captures)?;
+        let found = self.context.runs.captured.in_tree(&self.context.runs.root, captures)?;
         if found.iter().all(|found| *found == WorkInTree::Whole) {
             return Ok(());
         }
@@ -278,7 +279,7 @@ mod tests {
         let run =
             bench.record(vec![landed, ("base", &[], End::Done(1, conflicting("auth")))]).await;
         let refused = |given: &str| {
-            let target = Target::find(&bench.context, &Some(given.to_owned()).into()).unwrap();
+            let target = target::find(&bench.context, &Some(given.to_owned()).into()).unwrap();
             let args = if given == "@" { RetryArgs::default() } else { failed() };
             chosen(&bench.context, &args, &target).unwrap_err().hints
         };

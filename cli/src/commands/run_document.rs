@@ -10,8 +10,8 @@ use serde::{Serialize, Serializer};
 use store::{Reader, RunRow};
 
 use super::context::{CommandContext, Out};
-use super::target::Located;
 use regatta::error::{Error, ErrorKind};
+use regatta::runs::Located;
 
 /// How many tasks are read at a time.
 const PAGE: usize = 16;
@@ -64,7 +64,7 @@ pub(super) fn print_run(
     out: Out<'_>,
 ) -> Result<(), Error> {
     let mut out = BufWriter::new(out);
-    let tasks = Tasks { reader: &context.reader, located, failure: RefCell::default() };
+    let tasks = Tasks { reader: &context.runs.reader, located, failure: RefCell::default() };
     let document = RunDocument { run: &located.run, tasks };
     let written = serde_json::to_writer_pretty(&mut out, &document);
     if let Some(failure) = document.tasks.failure.take() {

@@ -4,9 +4,9 @@ use protocol::{CaptureRef, ExitCode, MergeMode, Outcome, RunState, StackBranch};
 use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::{NAMES, has_landed, kept_reason, label, labels_of, table_row};
 use super::run_document::print_run;
-use super::target::{Located, Target, TargetKind};
+use super::target;
+use super::task_rows::{NAMES, label, labels_of, table_row};
 use super::timing;
 use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::render::{
@@ -16,6 +16,7 @@ use crate::render::{
     unverified, unverified_lines, usage_details, usage_text, width, write_table,
 };
 use regatta::error::Error;
+use regatta::runs::{Target, TargetKind, has_landed, kept_reason};
 
 /// How many runs are listed without `--limit`.
 const LISTED: usize = 20;
@@ -71,7 +72,7 @@ pub fn run(context: &CommandContext, view: RunsView<'_>, out: Out<'_>) -> Result
 }
 
 fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Error> {
-    let runs = context.reader.runs(Some(&context.root), limit)?;
+    let runs = context.runs.reader.runs(Some(&context.runs.root), limit)?;
     if context.view.form == Form::Json {
         return print_json(out, &runs);
     }
@@ -97,7 +98,7 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
         let label = cut(&label(run), label_room);
         let line =
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
-        let tasks = context.reader.tasks_without_yields(run.id)?;
+        let tasks = context.runs.reader.tasks_without_yields(run.id)?;
         lines.push(format!("{line}  {}", outcome(run, &tasks)));
     }
     say(out, &lines.join("\n"))
@@ -129,11 +130,11 @@ fn show(
     (given, rows_shown): (&TargetArgs, TableRows),
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let located = Located::find(context, given)?;
+    let located = target::locate(context, given)?;
     if context.view.form == Form::Json {
         return print_run(context, &located, out);
     }
-    let Target { run, tasks, kind } = &located.load(context)?;
+    let Target { run, tasks, kind } = &located.load(&context.runs)?;
     let labels = labels_of(tasks);
     let finder = CommandFinder::of(&context.hints, &run.spec.needs.carry);
     say(out, &headline(context, run))?;

@@ -12,19 +12,18 @@ use protocol::{
 use store::TaskRow;
 
 use super::context::{CommandContext, Out};
-use super::kept_work::has_landed;
 use super::planned_programs::planned;
 use super::resolver_agent::ResolverAgent;
-use super::settle_choices::Choices;
-use super::target::{Target, TargetKind};
+use super::settle_choices::wrong_choice;
 use super::unsettled::Unsettled;
 use super::{apply, apply_output, programs, side_program};
 use crate::args::{
-    ApplyArgs, Execution, LandClean, Resolver, ResolverKind, SettleArgs, SettleOption, Staging,
+    ApplyArgs, Execution, LandClean, Resolver, ResolverKind, SettleArgs, Staging, option_text,
 };
 use crate::process;
 use crate::render::{count, one_line, reason_text};
 use regatta::error::Error;
+use regatta::runs::{Choices, SettleOption, Target, TargetKind, has_landed, keep_other_tasks};
 
 /// Settles the conflicts of the task that `args` name, and lands its work.
 ///
@@ -44,13 +43,13 @@ pub(super) async fn run(
     let again = args.land_again();
     let request = |settle| apply::settle_request(context, &target, (again, settle));
     let mut conflicts = conflicts_now(repository, request(SettleRequest::default())?).await?;
-    apply::keep_other_tasks(row, &mut conflicts);
+    keep_other_tasks(row, &mut conflicts);
     check_settles_here(context, &target, (&conflicts, &args.settle))?;
     let options = args.settle.options();
-    let folder = folder_below(&context.root);
-    let choices = Choices::of(&options, &conflicts, &folder)?;
+    let folder = folder_below(&context.runs.root);
+    let choices = Choices::of(&options, &conflicts, &folder).map_err(wrong_choice)?;
     if options.iter().any(|(option, _)| plain_choice(*option).is_none()) {
-        context.captured.keep_sides(&context.root, &conflicts)?;
+        context.runs.captured.keep_sides(&context.runs.root, &conflicts)?;
     }
     let chosen = (&choices, &args.settle);
     if args.execution() == Execution::DryRun {
@@ -79,13 +78,13 @@ pub(super) async fn run(
             let captured = row.captured.as_ref();
             let capture = captured.map(|captured| captured.capture.clone());
             let capture = capture.ok_or_else(|| Error::usage("nothing was captured"))?;
-            context.captured.check_can_stage(&context.root, &capture, &conflicts)?;
+            context.runs.captured.check_can_stage(&context.runs.root, &capture, &conflicts)?;
             Some(capture)
         }
     };
     let code = apply::settle(context, repository, args, &target, settle, out).await?;
     if let (Some(capture), ExitCode::Success) = (staged, code) {
-        context.captured.stage_merge(&context.root, &capture, &marked)?;
+        context.runs.captured.stage_merge(&context.runs.root, &capture, &marked)?;
     }
     Ok(code)
 }
@@ -149,7 +148,7 @@ fn check_settles_here(
     let has_others = conflicts.is_empty() || !conflicts.iter().all(is_submodule);
     match &row.captured {
         Some(captured) if has_others => {
-            Ok(context.captured.check_in_one_repository(&captured.capture)?)
+            Ok(context.runs.captured.check_in_one_repository(&captured.capture)?)
         }
         Some(_) | None => Ok(()),
     }
@@ -273,7 +272,7 @@ fn keep_resolved(
         return Ok(None);
     }
     let work = (&target.run.name, &target.tasks[0].name);
-    let capture = context.captured.keep_resolution(work, &written)?;
+    let capture = context.runs.captured.keep_resolution(work, &written)?;
     let files = count(written.len(), "file");
     process::notify(&format!("resolved {files}, captured as {capture}"));
     Ok(Some(capture))
@@ -306,7 +305,8 @@ fn check_settled(
         .filter_map(|conflict| Some((choices.of_conflict(conflict)?, *conflict)))
         .collect();
     if let Some((option, _)) = refused.first() {
-        let what = format!("cannot settle a conflict of task {name} with `{}`", option.text());
+        let what =
+            format!("cannot settle a conflict of task {name} with `{}`", option_text(*option));
         let error = refused
             .iter()
             .take(5)

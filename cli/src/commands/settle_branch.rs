@@ -4,11 +4,10 @@ use protocol::{ExitCode, MergeMode, RunName, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::kept_work::kept_reason;
-use super::target::{Target, TargetKind};
 use crate::args::Form;
 use crate::render::shell_word;
 use regatta::error::{Error, ErrorKind};
+use regatta::runs::{Target, TargetKind, kept_reason};
 
 /// Makes the branch `branch` of the work of the task that `target` names. The work stays kept.
 ///
@@ -29,13 +28,13 @@ pub(super) fn run(
     let Some(captured) = kept else {
         return Err(Error::usage(format!("there is no kept work of task {run}/{}", row.name)));
     };
-    let record = context.reader.record(run)?;
+    let record = context.runs.reader.record(run)?;
     let title = record.as_ref().and_then(|record| record.task(row.id));
     let message = title.map(|task| engine::landing::commit_message(run, &task.spec));
     let gone = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
     let message = message.ok_or_else(gone)?;
     let work = (run, &captured.capture);
-    let commit = context.captured.make_branch(&context.root, work, (branch, &message))?;
+    let commit = context.runs.captured.make_branch(&context.runs.root, work, (branch, &message))?;
     if context.view.form == Form::Json {
         print_json(out, &BranchDocument { run, task: &row.name, branch, commit: &commit })?;
         return Ok(ExitCode::Success);

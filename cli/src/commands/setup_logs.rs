@@ -64,7 +64,7 @@ fn commands(
     run: &RunRow,
     row: &TaskRow,
 ) -> impl Iterator<Item = (String, PathBuf)> + use<> {
-    let folder = context.artifacts.join(run.name.as_str()).join(row.name.as_str());
+    let folder = context.runs.artifacts.join(run.name.as_str()).join(row.name.as_str());
     let file = move |number: usize| Path::join(&folder, format!("setup-{number}.log"));
     let scripts = (1..).zip(run.spec.needs.of_task(&row.spec.needs).setup);
     scripts.map(move |(number, script)| (script, file(number)))

@@ -6,11 +6,12 @@ use protocol::{Conflict, ExitCode, Landed};
 use store::TaskRow;
 
 use super::context::{CommandContext, Out};
-use super::settle_choices::{names, no_conflict};
-use super::target::{Target, TargetKind};
+use super::settle_choices::no_conflict;
+use super::target;
 use crate::args::{ShowArgs, SideChoice, TargetArgs};
 use crate::render::{OutputWidth, one_line, shell_word, visible_line};
 use regatta::error::Error;
+use regatta::runs::{TargetKind, conflict_names};
 
 /// The mode of a submodule.
 const GITLINK: u32 = 0o160_000;
@@ -23,7 +24,7 @@ const GITLINK: u32 = 0o160_000;
 pub fn run(context: &CommandContext, args: &ShowArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let (target, path) = parse(args)?;
     let given = TargetArgs { target: Some(target), task: None };
-    let target = Target::find(context, &given)?;
+    let target = target::find(context, &given)?;
     let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) else {
         return Err(Error::usage(format!("{} is a run, not a task", target.run.name))
             .hint("regatta show RUN/TASK:PATH --theirs"));
@@ -53,8 +54,8 @@ pub fn run(context: &CommandContext, args: &ShowArgs, out: Out<'_>) -> Result<Ex
         return Err(Error::usage(format!("{shown} has no content to print"))
             .because(format!("it is a submodule at commit {commit}")));
     }
-    let bytes = context.captured.content(&side.oid)?;
-    write(context, &context.captured.text(&conflict.path, bytes), out)?;
+    let bytes = context.runs.captured.content(&side.oid)?;
+    write(context, &context.runs.captured.text(&conflict.path, bytes), out)?;
     Ok(ExitCode::Success)
 }
 
@@ -82,12 +83,16 @@ fn find<'a>(row: &'a TaskRow, path: &std::ffi::OsString) -> Result<&'a Conflict,
         _ => &[],
     };
     let wanted = path.as_bytes();
-    let found =
-        conflicts.iter().find(|conflict| names(conflict).any(|name| name.as_bytes() == wanted));
+    let found = conflicts
+        .iter()
+        .find(|conflict| conflict_names(conflict).any(|name| name.as_bytes() == wanted));
     found.ok_or_else(|| match conflicts {
         [] => Error::usage(format!("nothing of task {} conflicts", row.name))
             .hint(format!("regatta diff {}", row.name)),
-        _ => no_conflict(path, conflicts),
+        _ => {
+            let paths: Vec<_> = conflicts.iter().map(|conflict| conflict.path.clone()).collect();
+            no_conflict(path, &paths)
+        }
     })
 }
 
@@ -124,7 +129,7 @@ mod tests {
         let args = Line::parse_from(["show", "own:src/\u{1b}config.rs", "--ours"]).show;
         for (are_encoded, expected) in [(false, "b".repeat(40)), (true, "decoded\n".to_owned())] {
             let captures = FakeCaptures { are_encoded, ..FakeCaptures::default() };
-            bench.context.captured = Arc::new(captures);
+            bench.context.runs.captured = Arc::new(captures);
             let mut out = Vec::new();
             run(&bench.context, &args, &mut out).unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), expected);

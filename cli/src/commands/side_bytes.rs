@@ -1,9 +1,10 @@
 //! The contents of the sides of a conflict, for what writes its file.
 
-use protocol::{Conflict, ConflictHunk, ConflictReason, Side};
+use protocol::{Conflict, ConflictHunk, ConflictReason};
 
 use super::context::CommandContext;
 use regatta::error::Error;
+use regatta::runs::sides_of;
 
 /// The three sides of a conflict as git has them, in UTF-8, and what the file begins as.
 pub(super) struct SideBytes {
@@ -23,24 +24,6 @@ pub(super) fn no_sides(conflict: &Conflict) -> &'static str {
     "it is not a conflict of the content of a file; choose --ours or --theirs"
 }
 
-/// Returns the two sides of a conflict of the content of a file; `None` if it is another one.
-pub(super) fn sides_of(conflict: &Conflict) -> Option<(&Side, &Side)> {
-    let is_of_content = matches!(
-        conflict.reason,
-        ConflictReason::Content
-            | ConflictReason::Binary
-            | ConflictReason::BothAdded
-            | ConflictReason::Mode
-            | ConflictReason::Setup
-            | ConflictReason::TooLarge
-            | ConflictReason::Untracked
-            | ConflictReason::NotCheckedOut
-    );
-    let is_file = |side: &Side| side.mode & 0o170_000 == 0o100_000;
-    let sides = conflict.ours.as_ref().zip(conflict.theirs.as_ref());
-    sides.filter(|(ours, theirs)| is_of_content && is_file(ours) && is_file(theirs))
-}
-
 impl SideBytes {
     /// Reads the sides; `None` if the conflict is not one of the content of a file.
     pub(super) fn read(
@@ -49,14 +32,14 @@ impl SideBytes {
     ) -> Result<Option<Self>, Error> {
         let Some((ours, theirs)) = sides_of(conflict) else { return Ok(None) };
         let content = |oid: &str| -> Result<Vec<u8>, Error> {
-            let bytes = context.captured.content(oid)?;
-            Ok(context.captured.text(&conflict.path, bytes))
+            let bytes = context.runs.captured.content(oid)?;
+            Ok(context.runs.captured.text(&conflict.path, bytes))
         };
         let base = conflict.base.as_ref().map(|base| content(&base.oid)).transpose()?;
         let (ours, theirs) = (content(&ours.oid)?, content(&theirs.oid)?);
-        let marked = context.captured.marked_text(&context.root, conflict)?;
+        let marked = context.runs.captured.marked_text(&context.runs.root, conflict)?;
         let marked = marked.unwrap_or_else(|| ours.clone());
-        let hunks = context.captured.conflict_hunks(conflict)?;
+        let hunks = context.runs.captured.conflict_hunks(conflict)?;
         Ok(Some(Self { base, ours, theirs, marked, hunks }))
     }
 

@@ -7,10 +7,11 @@ use protocol::{RunState, TaskTimings};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::target::{Located, Target, TargetKind};
+use super::target;
 use crate::args::{Form, TargetArgs};
 use crate::render::count;
 use regatta::error::Error;
+use regatta::runs::{Target, TargetKind};
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -42,14 +43,14 @@ pub(super) fn show(
     given: &TargetArgs,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let located = Located::find(context, given)?;
-    let Target { run, tasks, kind } = &located.load(context)?;
+    let located = target::locate(context, given)?;
+    let Target { run, tasks, kind } = &located.load(&context.runs)?;
     let timings = tasks.iter().filter_map(|row| row.report.as_ref()?.timings.as_deref().copied());
     let timings: Vec<TaskTimings> = timings.collect();
     // The verification and the landing are the run's, not those of one task.
     let of_run = match kind {
         TargetKind::Task => Vec::new(),
-        TargetKind::Run => context.reader.phase_times(run.id)?,
+        TargetKind::Run => context.runs.reader.phase_times(run.id)?,
     };
     let times = phase_times(&timings, &of_run);
     if context.view.form == Form::Json {

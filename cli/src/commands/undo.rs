@@ -2,22 +2,18 @@
 
 use std::sync::Arc;
 
-use engine::ports::{
-    Ids as _, IsolationError, Repository, UndoReport, UndoRequest, UndoScope, UndoTask,
-};
-use protocol::{ExitCode, LandingReport, LedgerEntry};
-use store::TaskRow;
+use engine::ports::{IsolationError, Repository, UndoReport};
+use protocol::ExitCode;
 
 use super::context::{CommandContext, Out, say};
-use super::kept_work::{has_landed, is_taken_back};
 use super::landing_notices::print_notice;
-use super::target::{Target, TargetKind};
+use super::target;
 use super::undo_output::{Done, print};
 use super::undo_tasks::{task_lines, task_results};
-use crate::args::{Execution, UndoArgs};
+use crate::args::{Execution, Form, UndoArgs};
 use crate::signals::CancelOnSignal;
-use regatta::app_context::UniqueIds;
 use regatta::error::Error;
+use regatta::runs::{LockedTarget, Target, UndoError, has_landed, take_back, undo_request};
 
 /// Takes back what the landings of a run, or of one of its tasks, have written. What was edited since
 /// is merged, and left if that conflicts.
@@ -31,19 +27,15 @@ pub async fn run(
     args: &UndoArgs,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    if args.target.is_none() {
-        let error = Error::usage("`regatta undo` needs a run or a task to take back");
-        return Err(error
-            .hint(format!("{} (the latest run)", context.hints.command("undo @")))
-            .hint(format!("{} (lists all)", context.hints.command("runs"))));
-    }
-    let target = Target::find_several(context, args.target.as_ref(), &args.tasks)?;
-    target.check_has_ended("take back")?;
+    let target = target::find_several(context, args.target.as_ref(), &args.tasks)?;
+    target::check_has_ended(&target, "take back")?;
     let landed = target.tasks.iter().filter(|row| has_landed(row)).cloned().collect();
     let landed = Target { run: target.run.clone(), tasks: landed, kind: target.kind };
-    landed.check_not_collected(context, "landed work")?;
+    target::check_not_collected(context, &landed, "landed work")?;
     let most = if args.all { usize::MAX } else { context.view.most_listed() };
-    let Some(request) = request(context, repository, &target, (most, out)).await? else {
+    let refused = |error| not_taken_back(context, &target, error);
+    let Some(request) = undo_request(repository, &target).await.map_err(refused)? else {
+        print_already(context, &target, (most, out))?;
         return Ok(ExitCode::Success);
     };
     if args.execution() == Execution::DryRun {
@@ -51,118 +43,65 @@ pub async fn run(
         print(context, &target, &report, (Done::DryRun, most), out)?;
         return Ok(exit_code(&report));
     }
-    // The lock is held until the ledger has the result. So no other engine lands the same work.
-    let _lock = repository.lock_run(&target.run.name)?;
+    let locked = LockedTarget::of(&context.runs, repository, &target)?;
     // The previous holder of the lock may have taken the work back.
-    let target = target.reload(context)?;
-    let Some(request) = self::request(context, repository, &target, (most, out)).await? else {
+    let target = locked.target();
+    let refused = |error| not_taken_back(context, target, error);
+    let Some(request) = undo_request(repository, target).await.map_err(refused)? else {
+        print_already(context, target, (most, out))?;
         return Ok(ExitCode::Success);
     };
-    let (report, code) = take_back(context, repository, &target, request).await?;
-    print(context, &target, &report, (Done::Yes, most), out)?;
-    Ok(code.unwrap_or_else(|| exit_code(&report)))
-}
-
-/// Takes the work of `target` back, whose run is locked. Its begin is in the ledger before anything
-/// changes, and its result afterwards. Returns also the exit code of a signal that came too late.
-async fn take_back(
-    context: &CommandContext,
-    repository: &dyn Repository,
-    target: &Target,
-    request: UndoRequest,
-) -> Result<(UndoReport, Option<ExitCode>), Error> {
     let stop = CancelOnSignal::begin()?;
-    let (landing, run) = (UniqueIds.landing(), target.run.id);
-    context.record(vec![LedgerEntry::LandingStarted { run, landing: Some(landing) }]).await?;
-    let undone = repository.undo(landing, request, stop.cancel(), Arc::new(print_notice)).await;
-    let report = match &undone {
-        Ok(undone) => undone.report.clone(),
-        Err(_nothing_changed) => LandingReport::default(),
-    };
-    let ended = LedgerEntry::LandingFinished { run, landing: Some(landing), report };
-    if let Err(error) = context.record(vec![ended]).await {
-        let then = "the work is taken back; the next command of regatta here records it";
-        return Err(if undone.is_ok() { error.because(then) } else { error });
-    }
-    if let Err(error) = repository.acknowledge(&target.run.name).await {
-        tracing::warn!(%error, "the next start finds this undo again, and that it is recorded");
-    }
-    match undone {
-        Ok(report) => Ok((report, stop.code())),
-        Err(IsolationError::Withdrawn) => Err(Error::usage("stopped before anything had changed")
-            .hint(context.hints.command(&format!("undo {}", target.arguments())))
-            .exit(stop.code().unwrap_or(ExitCode::Interrupted))),
-        // Nothing was taken back, because the disk is full.
-        Err(error @ IsolationError::Resources { .. }) => {
-            Err(Error::from(error).exit(ExitCode::Kept))
+    let (what, notify) = ((&locked, request), Arc::new(print_notice));
+    let report = take_back(&context.runs, repository, what, stop.cancel(), notify).await;
+    let report = report.map_err(|error| match error {
+        UndoError::Stopped => refused(error).exit(stop.code().unwrap_or(ExitCode::Interrupted)),
+        error => refused(error),
+    })?;
+    print(context, target, &report, (Done::Yes, most), out)?;
+    Ok(stop.code().unwrap_or_else(|| exit_code(&report)))
+}
+
+/// Returns the error of work that was not taken back.
+fn not_taken_back(context: &CommandContext, target: &Target, error: UndoError) -> Error {
+    let usage = Error::usage(error.to_string());
+    match error {
+        UndoError::NothingLanded(_) => {
+            usage.hint(context.hints.command(&format!("runs show {}", target.run.name)))
         }
-        Err(error) => Err(error.into()),
+        UndoError::Stopped => {
+            usage.hint(context.hints.command(&format!("undo {}", target.arguments())))
+        }
+        // Nothing was taken back, because the disk is full.
+        UndoError::Repository(error @ IsolationError::Resources { .. }) => {
+            Error::from(error).exit(ExitCode::Kept)
+        }
+        UndoError::Repository(error) => error.into(),
+        UndoError::Unrecorded(error) => Error::from(error)
+            .because("the work is taken back; the next command of regatta here records it"),
+        UndoError::Ledger(error) => error.into(),
     }
 }
 
-/// Returns what is to be taken back; `None` if all of it was, which is printed.
-async fn request(
+/// Says that an earlier undo has taken back all of a target.
+fn print_already(
     context: &CommandContext,
-    repository: &dyn Repository,
     target: &Target,
     (most, out): (usize, Out<'_>),
-) -> Result<Option<UndoRequest>, Error> {
-    let is_back = |row: &TaskRow| is_taken_back(row) && !has_left(row);
-    let tasks: Vec<UndoTask> =
-        target.tasks.iter().filter(|row| is_in_force(row)).map(task).collect();
-    let scope = match target.kind {
-        TargetKind::Run => UndoScope::Run,
-        TargetKind::Task => UndoScope::Tasks,
-    };
-    let run = target.run.name.clone();
-    if tasks.is_empty() {
-        // As with git, tasks that are taken back one by one can leave a file at another name.
-        let back = target.tasks.iter().filter(|row| is_back(row)).map(task).collect();
-        let all = UndoRequest { run, scope, tasks: back };
-        if scope == UndoScope::Run
-            && !all.tasks.is_empty()
-            && let Ok(report) = repository.dry_run_undo(all.clone()).await
-            && !report.paths.is_empty()
-        {
-            return Ok(Some(all));
+) -> Result<(), Error> {
+    let name = target.arguments();
+    let again = context.hints.command(&format!("apply {name} --again"));
+    match context.view.form {
+        Form::Json => print(context, target, &UndoReport::default(), (Done::Already, most), out),
+        Form::Text => {
+            let results = task_results(target, &UndoReport::default());
+            let each = task_lines(context, &results, most);
+            each.iter().try_for_each(|line| say(out, line))?;
+            let nothing = format!("{name} was taken back already");
+            let what = if each.is_empty() { nothing } else { "nothing has changed".to_owned() };
+            say(out, &format!("{what}; land it again with: {again}"))
         }
-        let name = target.arguments();
-        if !target.tasks.iter().any(is_back) {
-            return Err(Error::usage(format!("nothing of {name} has landed"))
-                .hint(context.hints.command(&format!("runs show {}", target.run.name))));
-        }
-        let again = context.hints.command(&format!("apply {name} --again"));
-        match context.view.form {
-            crate::args::Form::Json => {
-                print(context, target, &UndoReport::default(), (Done::Already, most), out)?;
-            }
-            crate::args::Form::Text => {
-                let results = task_results(target, &UndoReport::default());
-                let each = task_lines(context, &results, most);
-                each.iter().try_for_each(|line| say(out, line))?;
-                let nothing = format!("{name} was taken back already");
-                let what = if each.is_empty() { nothing } else { "nothing has changed".to_owned() };
-                say(out, &format!("{what}; land it again with: {again}"))?;
-            }
-        }
-        return Ok(None);
     }
-    Ok(Some(UndoRequest { run, scope, tasks }))
-}
-
-/// Returns whether something of a task is in the repository.
-fn is_in_force(row: &TaskRow) -> bool {
-    has_landed(row) || has_left(row) || !row.settled.landed.is_empty()
-}
-
-/// Returns whether an earlier undo has left something of a task.
-fn has_left(row: &TaskRow) -> bool {
-    matches!(&row.landing, Some(protocol::Landed::TakenBack { left }) if !left.is_empty())
-}
-
-fn task(row: &TaskRow) -> UndoTask {
-    let captured = row.captured.as_ref().filter(|_| row.discarded.is_none());
-    UndoTask { task: row.name.clone(), capture: captured.map(|captured| captured.capture.clone()) }
 }
 
 fn exit_code(report: &UndoReport) -> ExitCode {

@@ -5,11 +5,11 @@ use protocol::{Conflict, Landed, RepoPath, RunName, TaskLanding, TaskName};
 use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
-use super::target::Target;
 use super::undo_tasks::{TaskResult, task_lines, task_results};
 use crate::args::Form;
 use crate::render::{Meaning, count, left_file, one_line, reason_text};
 use regatta::error::Error;
+use regatta::runs::Target;
 
 /// Whether something was taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,9 +6,9 @@ use serde::Serialize;
 use store::TaskRow;
 
 use super::context::CommandContext;
-use super::kept_work::{has_landed, is_taken_back, label};
-use super::target::{Target, TargetKind};
+use super::task_rows::label;
 use crate::render::{Meaning, count, folded_lines};
+use regatta::runs::{Target, TargetKind, has_landed, is_taken_back};
 
 /// What became of one of several tasks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,6 +79,7 @@ mod tests {
     use protocol::{LandingReport, TaskLanding};
 
     use super::super::fake_repository::{Bench, End, in_tree};
+    use super::super::target;
     use super::*;
 
     #[test]
@@ -90,7 +91,7 @@ mod tests {
         let tasks = landings.map(|(name, landed)| (name, &[][..], End::Done(1, landed)));
         bench.record(tasks.into()).await;
         let more = ["two", "back", "none"].map(str::to_owned);
-        let target = Target::find_several(&bench.context, Some(&"one".to_owned()), &more).unwrap();
+        let target = target::find_several(&bench.context, Some(&"one".to_owned()), &more).unwrap();
         let landed = taken_back().unwrap();
         let tasks = vec![TaskLanding::of("one".parse().unwrap(), landed)];
         let report = UndoReport { report: LandingReport { tasks }, ..UndoReport::default() };
@@ -108,7 +109,7 @@ mod tests {
         let json = serde_json::to_value(&results).unwrap();
         assert_eq!(json[1], serde_json::json!({ "task": "two", "result": "left" }));
         // One task is what the other lines are about.
-        let one = Target::find(&bench.context, &Some("one".to_owned()).into()).unwrap();
+        let one = target::find(&bench.context, &Some("one".to_owned()).into()).unwrap();
         assert_eq!(task_results(&one, &report), []);
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use store::TaskRow;
 
 use super::context::{CommandContext, Out, say};
-use super::kept_work::NAMES;
 use super::logs::{if_exists, output};
+use super::task_rows::NAMES;
 use crate::render::{Meaning, one_line, unverified, unverified_text};
 use regatta::error::Error;
 

@@ -49,7 +49,7 @@ pub use line_wrap::wrapped;
 pub use live_frame::run_conditions;
 pub use missing_command::{CommandFinder, failure_reason};
 pub use next_commands::{CommandHints, FailedWork};
-pub use next_commands::{KeptReason, LandedTasks, branch_of, closing_lines, retry_line};
+pub use next_commands::{LandedTasks, branch_of, closing_lines, retry_line};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, time_left, tokens, usage_details,
     usage_text,

@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use protocol::{
-    Conflict, FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, TaskReport,
-    UnverifiedCause, Usage,
-};
+use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, Usage};
 
+use regatta::runs::KeptReason;
 use regatta::text::shell_word;
 
 use super::numbers::count;
@@ -14,52 +12,6 @@ use super::printable::{self, fit, width};
 
 /// The maximum number of tasks that are named for each reason to keep work.
 const NAMED: usize = 5;
-
-/// Why the work of a task is kept and not landed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptReason {
-    /// The work conflicts with the tree.
-    Conflict,
-    /// The work conflicts with the tree, and only what stands can stay.
-    OursOnly,
-    /// The task is done, but its work was not landed.
-    Whole,
-    /// The work has failed its verification.
-    Unverified,
-    /// The task failed or was cancelled.
-    Unfinished,
-    /// The work had landed, and was taken back.
-    TakenBack,
-}
-
-impl KeptReason {
-    /// Returns why work with these conflicts is kept.
-    #[must_use]
-    pub fn of_conflicts(conflicts: &[Conflict]) -> Self {
-        match conflicts.iter().find(|conflict| !conflict.reason.keeps_ours_only()) {
-            None if !conflicts.is_empty() => Self::OursOnly,
-            Some(_) | None => Self::Conflict,
-        }
-    }
-
-    /// Returns why the work of a task is kept, or `None` if there is no work or it has landed.
-    #[must_use]
-    pub fn of(report: &TaskReport, landing: Option<&Landed>) -> Option<Self> {
-        report.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
-        match (landing, &report.outcome) {
-            (Some(Landed::Landed { .. } | Landed::Unchanged), _) => None,
-            (Some(Landed::Conflicted { conflicts }), _) => Some(Self::of_conflicts(conflicts)),
-            (Some(Landed::Unverified(unverified)), Outcome::Done { .. })
-                if unverified.cause == UnverifiedCause::Work =>
-            {
-                Some(Self::Unverified)
-            }
-            (Some(Landed::TakenBack { .. }), _) => Some(Self::TakenBack),
-            (_, Outcome::Done { .. }) => Some(Self::Whole),
-            (_, Outcome::Failed { .. } | Outcome::Cancelled) => Some(Self::Unfinished),
-        }
-    }
-}
 
 /// A task that failed after its model or command had started. Only then does its log contain more
 /// than the failure.

@@ -6,6 +6,7 @@ use config::{DataPathsError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
 use protocol::{ExitCode, Failure, FailureClass};
 
+use crate::runs::WorkError;
 use crate::text::{escaped, shell_word};
 
 /// Why a command failed.
@@ -269,6 +270,17 @@ impl From<DataPathsError> for Error {
 impl From<LedgerError> for Error {
     fn from(error: LedgerError) -> Self {
         Self::new(ErrorKind::Machine, error.to_string()).caused_by(error.source.as_ref())
+    }
+}
+
+impl From<WorkError> for Error {
+    fn from(error: WorkError) -> Self {
+        match error {
+            WorkError::LostRun(_) => Self::new(ErrorKind::Bug, error.to_string()),
+            WorkError::StillRunning(_) => Self::usage(error.to_string()),
+            WorkError::Ledger(error) => error.into(),
+            WorkError::Captures(error) => error.into(),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod launcher;
 pub mod model;
 pub mod plan;
 pub mod recovery;
+pub mod runs;
 pub mod session;
 pub mod text;
 pub mod workspace_needs;

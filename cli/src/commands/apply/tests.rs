@@ -1,4 +1,5 @@
-use protocol::RunName;
+use engine::ports::LandingTarget;
+use protocol::{LedgerEntry, RunName};
 
 use super::super::fake_repository::{Bench, End, conflicting, in_tree};
 use super::*;
@@ -212,7 +213,8 @@ async fn programs_get_one_document() {
 #[test]
 async fn what_somebody_else_landed_while_the_run_was_locked_is_not_landed_again() {
     let (bench, run) = bench().await;
-    let (ledger, row) = (bench.context.ledger.clone(), bench.context.reader.run_by_name(&run));
+    let (ledger, row) =
+        (bench.context.runs.ledger.clone(), bench.context.runs.reader.run_by_name(&run));
     let id = row.unwrap().unwrap().id;
     let elsewhere = move || {
         let landed = |task: &str| TaskLanding::of(task.parse().unwrap(), in_tree().unwrap());

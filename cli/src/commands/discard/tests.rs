@@ -1,4 +1,5 @@
 use super::super::fake_repository::{Bench, End, in_tree};
+use super::super::target;
 use super::*;
 
 fn args(words: &[&str]) -> DiscardArgs {
@@ -34,7 +35,7 @@ async fn a_run_named_is_a_run_forgotten() {
                     what has landed stays: nothing in the tree changes\n";
     assert_eq!(text, expected);
     assert_eq!(bench.captures.removed.lock().unwrap().len(), 2);
-    let rows = Target::find(&bench.context, &None.into()).unwrap().tasks;
+    let rows = target::find(&bench.context, &None.into()).unwrap().tasks;
     assert!(rows.iter().all(|row| row.discarded.is_some() && kept_reason(row).is_none()));
     assert!(discard(&bench, &["@"]).await.starts_with("there is no captured work"));
 }
@@ -69,5 +70,5 @@ async fn a_rehearsal_forgets_nothing() {
     assert!(text.starts_with("would discard  auth"), "{text}");
     assert!(text.ends_with("what has landed stays: nothing in the tree changes\n"), "{text}");
     assert!(bench.captures.removed.lock().unwrap().is_empty());
-    assert!(Target::find(&bench.context, &None.into()).unwrap().tasks[0].discarded.is_none());
+    assert!(target::find(&bench.context, &None.into()).unwrap().tasks[0].discarded.is_none());
 }

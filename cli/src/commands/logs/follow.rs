@@ -11,12 +11,13 @@ use serde::Serialize;
 use store::{RunRow, SessionLine, TaskRow, read_damaged_session};
 
 use super::super::context::{CommandContext, Out, write_text};
-use super::super::kept_work::label;
-use super::super::target::{Target, TargetKind};
+use super::super::target;
+use super::super::task_rows::label;
 use super::{DamagedLine, if_exists, log_path, outcome, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
 use crate::render::{Meaning, printable_json, transcript, visible_line};
 use regatta::error::Error;
+use regatta::runs::TargetKind;
 
 /// How often the logs are looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -38,8 +39,8 @@ pub(super) async fn follow(
     reopen: &mut impl AsyncFnMut() -> Result<CommandContext, Error>,
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
-    let target = Target::find(&context, &args.target)?;
-    target.check_not_collected(&context, "log")?;
+    let target = target::find(&context, &args.target)?;
+    target::check_not_collected(&context, &target, "log")?;
     // A later run may become the latest one.
     let args = match target.kind {
         TargetKind::Run => target.run.name.to_string(),
@@ -51,7 +52,7 @@ pub(super) async fn follow(
     let mut followed: BTreeMap<TaskId, Followed> = BTreeMap::new();
     let mut last_added = Instant::now();
     loop {
-        let target = Target::find(&context, &Some(args.clone()).into())?;
+        let target = target::find(&context, &Some(args.clone()).into())?;
         let width = target.tasks.iter().map(|row| label(row).chars().count()).max().unwrap_or(0);
         let mut all_ended = true;
         for row in &target.tasks {

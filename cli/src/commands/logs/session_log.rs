@@ -12,7 +12,7 @@ use serde::Serialize;
 use store::{BlobFolder, LoadedSession, SessionLine, is_log_open, sessions_named};
 
 use super::super::context::{CommandContext, Out, print_json, say, write_text};
-use super::super::target::Target;
+use super::super::target;
 use super::follow::settled;
 use super::{DamagedLine, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
@@ -48,7 +48,7 @@ impl SessionTarget {
         context: Option<&CommandContext>,
     ) -> Result<Option<Self>, Error> {
         let (Some(given), None) = (&args.target.target, &args.target.task) else { return Ok(None) };
-        if context.is_some_and(|context| Target::find(context, &args.target).is_ok()) {
+        if context.is_some_and(|context| target::find(context, &args.target).is_ok()) {
             return Ok(None);
         }
         let of = |path| Some(Self { path, blobs: BlobFolder::new(places.blobs()) });

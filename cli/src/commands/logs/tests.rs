@@ -10,6 +10,7 @@ use store::{SessionLogFiles, read_session};
 
 use super::super::context::Output;
 use super::super::fake_repository::{Bench, End, in_tree};
+use super::super::target;
 use super::*;
 use crate::render::OutputWidth;
 
@@ -32,7 +33,7 @@ async fn bench() -> (Bench, RunName) {
             ("runs", &[], End::Open),
         ])
         .await;
-    let folder = bench.context.artifacts.join(run.as_str());
+    let folder = bench.context.runs.artifacts.join(run.as_str());
     fs::create_dir_all(folder.join("make")).unwrap();
     let output = b"one\x1b[31m\ttwo\x1b[0m\nb\xffd\r\nlast";
     fs::write(folder.join("make/output.log"), output).unwrap();
@@ -107,7 +108,7 @@ async fn what_a_task_used_that_has_no_report_is_in_its_log() {
     let (bench, run) = bench().await;
     let header =
         SessionHeader { id: SessionId::generate(), cwd: "/app".into(), at: at(0), parent: None };
-    let place = bench.context.artifacts.join(run.as_str()).join("runs/session.jsonl");
+    let place = bench.context.runs.artifacts.join(run.as_str()).join("runs/session.jsonl");
     let mut log = SessionLogFiles::new(Faults::default()).open(&place, header).await.unwrap().log;
     for input in [700, 800] {
         let usage = Usage { input, cost: None, ..Usage::ZERO };
@@ -157,7 +158,7 @@ async fn programs_get_one_document_of_everything() {
 #[test]
 async fn programs_get_the_damaged_lines_of_a_session() {
     let (bench, run) = bench().await;
-    let log = bench.context.artifacts.join(run.as_str()).join("auth/session.jsonl");
+    let log = bench.context.runs.artifacts.join(run.as_str()).join("auth/session.jsonl");
     let mut text = fs::read_to_string(&log).unwrap();
     text.push_str("{\"type\":\"mess\n");
     let last = text.lines().count();
@@ -169,7 +170,7 @@ async fn programs_get_the_damaged_lines_of_a_session() {
     assert!(damage[0]["what"].is_string(), "{damage}");
     assert_eq!(document[0]["entries"].as_array().map(Vec::len), Some(1));
     // Each is a line of its own with `--follow`.
-    let target = Target::find(&bench.context, &Some("auth".to_owned()).into()).unwrap();
+    let target = target::find(&bench.context, &Some("auth".to_owned()).into()).unwrap();
     let damage = vec![DamagedLine { line: 3, what: "it is torn".to_owned() }];
     let added = follow::Added { damage, ..follow::Added::default() };
     let mut out = Vec::new();
@@ -196,7 +197,7 @@ async fn what_is_not_there_is_said_as_elsewhere() {
 #[test]
 async fn a_log_that_cannot_be_read_is_an_error_with_its_place() {
     let (bench, run) = bench().await;
-    let log = bench.context.artifacts.join(run.as_str()).join("auth/session.jsonl");
+    let log = bench.context.runs.artifacts.join(run.as_str()).join("auth/session.jsonl");
     fs::remove_file(&log).unwrap();
     fs::create_dir(&log).unwrap();
     let error = shown(&bench, Some("auth"), Form::Text).unwrap_err();
@@ -231,7 +232,7 @@ async fn a_reader_who_has_read_enough_ends_it_quietly() {
 #[test]
 async fn a_command_that_wrote_nothing_says_so_however_it_ended() {
     let (bench, _) = bench().await;
-    let target = Target::find(&bench.context, &Some("@/make".to_owned()).into()).unwrap();
+    let target = target::find(&bench.context, &Some("@/make".to_owned()).into()).unwrap();
     let [made] = &target.tasks[..] else { panic!("it is one task") };
     let said = |change: &dyn Fn(&mut TaskRow)| {
         let mut row = made.clone();

@@ -136,7 +136,7 @@ async fn conflicts_are_listed_with_their_sides() {
         )
     );
     let damaged = FakeCaptures { are_damaged: true, ..FakeCaptures::default() };
-    bench.context.captured = std::sync::Arc::new(damaged);
+    bench.context.runs.captured = std::sync::Arc::new(damaged);
     let without = text(|out| conflicts::run(&bench.context, &args, out));
     let why = "theirs none\n    its lines are not shown: cannot read a version: it is damaged\n";
     assert!(without.contains(why), "{without}");

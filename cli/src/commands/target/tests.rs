@@ -1,7 +1,9 @@
 use serde_json::json;
 
 use super::super::fake_repository::{Bench, End};
+use super::super::target;
 use super::*;
+use regatta::runs::TargetKind;
 
 async fn bench() -> Bench {
     let bench = Bench::new();
@@ -12,7 +14,7 @@ async fn bench() -> Bench {
 }
 
 fn found(bench: &Bench, given: &str) -> Result<(String, TargetKind, usize), Error> {
-    let target = Target::find(&bench.context, &Some(given.to_owned()).into())?;
+    let target = target::find(&bench.context, &Some(given.to_owned()).into())?;
     let first = target.tasks.first().map(|row| row.name.to_string());
     Ok((first.unwrap_or_default(), target.kind, target.tasks.len()))
 }
@@ -21,7 +23,7 @@ fn found(bench: &Bench, given: &str) -> Result<(String, TargetKind, usize), Erro
 async fn nothing_and_at_mean_the_latest_run() {
     let bench = bench().await;
     for given in [None, Some("@")] {
-        let target = Target::find(&bench.context, &given.map(str::to_owned).into()).unwrap();
+        let target = target::find(&bench.context, &given.map(str::to_owned).into()).unwrap();
         assert_eq!((target.kind, target.tasks.len()), (TargetKind::Run, 3));
     }
 }
@@ -33,7 +35,7 @@ async fn a_task_is_found_in_the_latest_run_or_in_the_one_before_the_slash() {
     assert_eq!(found(&bench, "bill"), task("billing"));
     assert_eq!(found(&bench, "AUTH"), task("auth"));
     assert_eq!(found(&bench, "@/auth.t"), task("auth.tests"));
-    let old = bench.context.reader.runs(None, 2).unwrap().pop().unwrap();
+    let old = bench.context.runs.reader.runs(None, 2).unwrap().pop().unwrap();
     assert_eq!(found(&bench, &format!("{}/old", old.name)), task("old"));
     assert_eq!(found(&bench, old.name.as_str()), Ok(("old".to_owned(), TargetKind::Run, 1)));
 }
@@ -49,7 +51,7 @@ async fn what_is_not_there_or_not_clear_is_exit_1_with_what_there_is() {
     assert_eq!(several.what, "`aut` could be auth or auth.tests");
     let task = found(&bench, "@/zzz").unwrap_err();
     assert!(task.what.contains("its tasks are auth, auth.tests or billing"), "{task}");
-    let latest = bench.context.reader.runs(None, 1).unwrap().pop().unwrap().name;
+    let latest = bench.context.runs.reader.runs(None, 1).unwrap().pop().unwrap().name;
     for error in [several, task, found(&bench, "@/aut").unwrap_err()] {
         let hint = error.hints.last().unwrap();
         let is_listed =
@@ -75,7 +77,7 @@ async fn a_label_is_the_name_of_the_only_run_that_has_it() {
     assert_eq!(found(&bench, "bench"), Ok(("auth".to_owned(), TargetKind::Run, 1)));
     assert_eq!(found(&bench, "bench/auth"), Ok(("auth".to_owned(), TargetKind::Task, 1)));
     let given = TargetArgs { target: Some("bench".to_owned()), task: Some("auth".to_owned()) };
-    assert_eq!(Target::find(&bench.context, &given).unwrap().kind, TargetKind::Task);
+    assert_eq!(target::find(&bench.context, &given).unwrap().kind, TargetKind::Task);
     let unknown = found(&bench, "bench/zzz").unwrap_err();
     assert!(unknown.what.contains("no task `zzz`"), "{unknown}");
     let later = bench.record(vec![("docs", &[][..], End::Done(1, None))]).await;
@@ -113,8 +115,8 @@ async fn a_run_of_another_repository_is_pointed_to() {
 #[test]
 async fn an_id_that_is_printed_means_its_run_or_its_task() {
     let bench = bench().await;
-    let old = bench.context.reader.runs(None, 2).unwrap().pop().unwrap();
-    let task = bench.context.reader.tasks(old.id).unwrap().pop().unwrap();
+    let old = bench.context.runs.reader.runs(None, 2).unwrap().pop().unwrap();
+    let task = bench.context.runs.reader.tasks(old.id).unwrap().pop().unwrap();
     // As it is in JSON, and as it is in a message.
     let printed = |json: serde_json::Value, text: String| [json.as_str().unwrap().to_owned(), text];
     let ids = printed(json!(old.id), old.id.to_string());
@@ -154,11 +156,11 @@ async fn an_id_that_is_printed_means_its_run_or_its_task() {
 #[test]
 async fn several_tasks_are_of_one_run_and_named_in_any_way() {
     let bench = bench().await;
-    let runs = bench.context.reader.runs(None, 2).unwrap();
+    let runs = bench.context.runs.reader.runs(None, 2).unwrap();
     let (run, old) = (&runs[0].name, &runs[1].name);
     let several = |words: &[String]| {
         let [first, more @ ..] = words else { panic!("{words:?}") };
-        let target = Target::find_several(&bench.context, Some(first), more)?;
+        let target = target::find_several(&bench.context, Some(first), more)?;
         Ok::<_, Error>((target.arguments(), target.kind))
     };
     let both = || Ok((format!("{run}/auth {run}/billing"), TargetKind::Task));
@@ -168,7 +170,7 @@ async fn several_tasks_are_of_one_run_and_named_in_any_way() {
     assert_eq!(several(&[run.to_string(), "billing".to_owned(), task("auth")]), both());
     assert_eq!(several(&["auth".to_owned(), "bill".to_owned(), "auth".to_owned()]), both());
     // However a task is named, it can be the second one.
-    let billing = bench.context.reader.tasks(runs[0].id).unwrap().pop().unwrap();
+    let billing = bench.context.runs.reader.tasks(runs[0].id).unwrap().pop().unwrap();
     let branch = format!("{}/{run}/billing", runs[0].spec.branch_prefix);
     let capture = format!("refs/tasks/{run}/billing/1");
     let id = json!(billing.id).as_str().unwrap().to_owned();
@@ -181,6 +183,6 @@ async fn several_tasks_are_of_one_run_and_named_in_any_way() {
     assert!(unknown.what.contains("no task `nothing`"), "{unknown}");
     // Where one is taken, the second is to blame.
     let given = TargetArgs { target: Some(task("auth")), task: Some(task("billing")) };
-    let one = Target::find(&bench.context, &given).unwrap_err();
+    let one = target::find(&bench.context, &given).unwrap_err();
     assert_eq!(one.what, format!("unexpected argument `{run}/billing`"));
 }

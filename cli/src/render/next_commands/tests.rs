@@ -1,4 +1,4 @@
-use protocol::Failure;
+use protocol::{Conflict, Failure};
 
 use super::*;
 

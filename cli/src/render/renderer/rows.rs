@@ -5,7 +5,9 @@ use protocol::{Landed, LeftOut, Outcome, TaskName, Unverified};
 use super::super::answer::Answer;
 use super::super::answers::TaskAnswer;
 use super::super::missing_command::{CommandFinder, failure_reason};
-use super::super::next_commands::{FailedWork, KeptReason};
+use regatta::runs::KeptReason;
+
+use super::super::next_commands::FailedWork;
 use super::super::run_view::RunView;
 use super::super::task_label::Labels;
 use super::super::task_outcome::{OutcomeLine, outcome_line};

@@ -6,27 +6,22 @@ use isolation::WorkInTree;
 use protocol::{Landed, RepoPath, RunName, TaskId};
 use store::TaskRow;
 
-use super::context::CommandContext;
-use crate::render::one_line;
-use regatta::error::{Error, ErrorKind};
-
-/// The maximum number of paths that a message names.
-const NAMED: usize = 5;
+use super::repository_runs::{RepositoryRuns, WorkError};
 
 /// What is missing of landed work.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ThrownAway {
+pub enum ThrownAway {
     /// The working tree lacks the changes of these paths, all of them or some.
     Paths(Vec<RepoPath>),
     /// The branch was deleted.
     Branch(String),
-    /// All of it, or what could be: `regatta undo` has taken it back.
+    /// All of it, or what could be: an undo has taken it back.
     TakenBack,
 }
 
 /// The tasks of a run whose work has landed and was thrown away since.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LandedWork(BTreeMap<TaskId, ThrownAway>);
+pub struct LandedWork(BTreeMap<TaskId, ThrownAway>);
 
 impl LandedWork {
     /// Compares the landed work of a run with the repository. Work that was discarded, or whose lines
@@ -34,10 +29,10 @@ impl LandedWork {
     ///
     /// # Errors
     /// The captures or the repository cannot be read.
-    pub(super) fn compare(context: &CommandContext, run: &RunName) -> Result<Self, Error> {
-        let lost = || Error::new(ErrorKind::Bug, format!("the ledger has lost run {run}"));
-        let record = context.reader.record(run)?.ok_or_else(lost)?;
-        let rows = context.reader.tasks_without_yields(record.spec.id)?;
+    pub fn compare(runs: &RepositoryRuns, run: &RunName) -> Result<Self, WorkError> {
+        let lost = || WorkError::LostRun(run.clone());
+        let record = runs.reader.record(run)?.ok_or_else(lost)?;
+        let rows = runs.reader.tasks_without_yields(record.spec.id)?;
         let rows: BTreeMap<_, _> = rows.iter().map(|row| (row.id, row)).collect();
         let (mut thrown_away, mut in_tree) = (BTreeMap::new(), Vec::new());
         for task in record.tasks_in_order() {
@@ -47,10 +42,10 @@ impl LandedWork {
             let Some(captured) = row.and_then(|row| row.captured.as_ref()) else { continue };
             match row.and_then(|row| row.landing.as_ref()) {
                 Some(Landed::Landed { branch: Some(branch), .. }) => {
-                    if !context.captured.has_branch(&context.root, branch)? {
+                    if !runs.captured.has_branch(&runs.root, branch)? {
                         // It may have been merged before it was deleted.
                         let one = std::slice::from_ref(&captured.capture);
-                        let found = context.captured.in_tree(&context.root, one)?;
+                        let found = runs.captured.in_tree(&runs.root, one)?;
                         if found.iter().any(|found| matches!(found, WorkInTree::Missing(_))) {
                             let gone = ThrownAway::Branch(branch.clone());
                             thrown_away.insert(task.spec.id, gone);
@@ -74,7 +69,7 @@ impl LandedWork {
             }
         }
         let (tasks, captures): (Vec<_>, Vec<_>) = in_tree.into_iter().unzip();
-        let compared = context.captured.in_tree(&context.root, &captures)?;
+        let compared = runs.captured.in_tree(&runs.root, &captures)?;
         for (task, found) in tasks.into_iter().zip(compared) {
             match found {
                 WorkInTree::Missing(mut paths) => {
@@ -94,28 +89,8 @@ impl LandedWork {
     }
 
     /// Returns what is missing of the landed work of a task, if anything is.
-    pub(super) fn thrown_away(&self, row: &TaskRow) -> Option<&ThrownAway> {
+    #[must_use]
+    pub fn thrown_away(&self, row: &TaskRow) -> Option<&ThrownAway> {
         self.0.get(&row.id)
-    }
-}
-
-impl ThrownAway {
-    /// Returns what is missing as the end of a sentence about the work.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Paths(paths) => {
-                let mut named: Vec<_> =
-                    paths.iter().take(NAMED).map(|path| one_line(&path.to_string())).collect();
-                if let Some(more @ 1..) = paths.len().checked_sub(NAMED) {
-                    named.push(format!("{more} more"));
-                }
-                let paths = named.join(", ");
-                format!("is missing from the working tree, at least in part: {paths}")
-            }
-            Self::Branch(branch) => {
-                format!("is missing: branch {} does not exist", one_line(branch))
-            }
-            Self::TakenBack => "was taken back".to_owned(),
-        }
     }
 }
