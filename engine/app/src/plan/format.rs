@@ -53,7 +53,7 @@ pub(super) struct PlanFile {
     pub(super) merge: Option<Spanned<String>>,
 
     /// A branch to which the work is committed, a commit per task. If it is checked out, the files
-    /// and the index come along. It goes with `merge = "stack"`, which can be left out.
+    /// and the index are updated, too. `merge = "stack"` can be left out.
     #[schemars(with = "Option<String>", length(min = 1))]
     pub(super) onto: Option<Spanned<String>>,
 

@@ -4,6 +4,7 @@ mod choices;
 mod format;
 mod names;
 mod node;
+mod other_keys;
 mod planned;
 mod planned_keys;
 mod read;

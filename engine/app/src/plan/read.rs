@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::format::PlanFile;
 use super::node::{Node, NodeValue};
+use super::other_keys::key_for;
 use super::planned_keys::instead_of_key;
 use super::syntax::PlanSyntax;
 use super::text::{PlanText, read_all, read_file};
@@ -155,17 +156,22 @@ impl KeyTable {
                 Some(instead) => text
                     .error(&key.span, format!("`{name}` in {} is not implemented yet", self.what))
                     .hint(instead),
-                None => self.unknown(
-                    text.error(&key.span, format!("`{name}` is not a key of {}", self.what)),
-                    name,
-                ),
+                None => {
+                    let what = format!("`{name}` is not a key of {}", self.what);
+                    self.unknown(text.syntax, text.error(&key.span, what), name)
+                }
             });
         }
         Ok(())
     }
 
-    fn unknown(&self, error: Error, name: &str) -> Error {
-        match nearest(name, self.keys.iter().map(String::as_str)) {
+    fn unknown(&self, syntax: PlanSyntax, error: Error, name: &str) -> Error {
+        let near = || nearest(name, self.keys.iter().map(String::as_str));
+        match key_for(self.what, name).or_else(near) {
+            Some("limits") => {
+                let wall = format!("{{ {} }}", syntax.entry("wall", "\"20m\""));
+                error.hint(syntax.entry("limits", &wall))
+            }
             Some(near) => error.hint(near),
             None => error
                 .because(format!("the keys are {}", self.keys.join(", ")))

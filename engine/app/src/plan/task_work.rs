@@ -44,7 +44,7 @@ pub(super) fn of(
     let own = table.model.as_ref().map(|own| model(text, folder, own)).transpose()?;
     match (&table.exec, &table.prompt, &table.prompt_file) {
         (None, None, None) => {
-            let what = format!("task `{name}` says nothing of what it does");
+            let what = format!("task `{name}` has no `prompt`, `prompt_file` or `exec`");
             let entry = |key: &str| text.syntax.entry(key, "\"…\"");
             Err(text.error(&span, what).hint(entry("prompt")).hint(entry("exec")))
         }
@@ -68,10 +68,9 @@ pub(super) fn of(
                 .map(|prompt| PlannedWork::Prompt { prompt, model: own })
         }
         (Some(second), Some(_), _) | (_, Some(_), Some(second)) | (Some(_), None, Some(second)) => {
-            let what = format!("task `{name}` says twice what it does");
-            Err(text
-                .error(&second.span(), what)
-                .because("one of `prompt`, `prompt_file` and `exec` says it"))
+            let what =
+                format!("task `{name}` has more than one of `prompt`, `prompt_file`, `exec`");
+            Err(text.error(&second.span(), what).hint("leave one of them out"))
         }
     }
 }

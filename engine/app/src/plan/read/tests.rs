@@ -108,6 +108,17 @@ fn an_unknown_key_is_told_with_its_place_and_the_nearest() {
             format!("job = 3\n{}", task("exec = 'a'")),
             ":1:1: `job` is not a key of a plan\n  try: jobs",
         ),
+        (task("exec = 'a'\nneeds = []"), ":4:1: `needs` is not a key of a task\n  try: depends_on"),
+        (task("cmd = 'a'"), ":3:1: `cmd` is not a key of a task\n  try: exec"),
+        (task("name = 'a'"), ":3:1: `name` is not a key of a task\n  try: id"),
+        (
+            task("exec = 'a'\ntimeout = 9"),
+            ":4:1: `timeout` is not a key of a task\n  try: limits = { wall = \"20m\" }",
+        ),
+        (
+            format!("limits = {{ timeout = 9 }}\n{}", task("exec = 'a'")),
+            ":1:12: `timeout` is not a key of limits\n  try: wall",
+        ),
     ] {
         assert_eq!(refused(&text), format!("error: standard input{said}"));
     }
@@ -149,7 +160,10 @@ fn a_plan_has_a_version_and_tasks_that_do_something() {
     assert!(refused("version = 1").contains("the plan has no task"));
     assert!(refused("").contains("the plan is empty"));
     assert!(refused("# nothing").contains("does not say for which version"));
-    assert!(refused(&task("id = 'a'")).contains(":2:1: task `a` says nothing of what it does"));
+    assert!(
+        refused(&task("id = 'a'"))
+            .contains(":2:1: task `a` has no `prompt`, `prompt_file` or `exec`")
+    );
     assert!(refused(&task("exec = ' '")).contains("the command of task `t1` is empty"));
 }
 
@@ -307,14 +321,14 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
     for (text, expected) in [
         (task("prompt = ' '"), ":3:10: `prompt`: the prompt of task `task` is empty"),
         (task("prompt = 'a {{item}}'"), ":3:10: `prompt`: `{{item}}` has no value"),
-        (task("prompt = 'a'\nexec = 'b'"), ":4:8: `exec`: task `a` says twice what it does"),
+        (task("prompt = 'a'\nexec = 'b'"), ":4:8: task `a` has more than one of `prompt`, "),
         (
             task("prompt = 'a'\nprompt_file = 'b'"),
-            ":4:15: `prompt_file`: task `a` says twice what it does",
+            ":4:15: task `a` has more than one of `prompt`, `prompt_file`, `exec`",
         ),
         (
             task("exec = 'a'\nprompt_file = 'b'"),
-            ":4:15: `prompt_file`: task `b` says twice what it does",
+            ":4:15: task `b` has more than one of `prompt`, `prompt_file`, `exec`",
         ),
         (
             task("exec = 'a'\nmodel = 'a/b'"),
@@ -342,7 +356,7 @@ fn a_plan_for_agents_that_makes_no_sense_is_refused_with_its_place() {
         ),
         (
             top("model = 'a/b'\nbase_url = 'a'"),
-            ":3:12: `base_url`: it begins with http:// or https://",
+            ":3:12: `base_url`: it must begin with http:// or https://",
         ),
         (top("limits = { turns = 0 }"), ":2:20: `turns` is a number from 1 on"),
         (top("limits = { turns = 99999999999 }"), ":2:20: `turns` is a number from 1 on"),
