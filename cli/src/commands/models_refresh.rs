@@ -117,7 +117,7 @@ fn read(path: &Path) -> Result<(Vec<u8>, String), String> {
 }
 
 fn without_code(error: &io::Error) -> String {
-    regatta::error::without_os_code(&error.to_string()).to_owned()
+    regatta::error::without_os_code(&error.to_string())
 }
 
 /// Puts a new file into the place of `file` at once.

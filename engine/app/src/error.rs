@@ -97,10 +97,10 @@ impl Error {
     #[must_use]
     pub fn because(mut self, cause: impl Into<String>) -> Self {
         let cause = cause.into();
-        let cause = cause.trim_start_matches("because ");
+        let cause = without_os_code(cause.trim_start_matches("because "));
         let above = self.because.last().unwrap_or(&self.what);
-        if !cause.is_empty() && !above.ends_with(cause) && !cause.ends_with(above.as_str()) {
-            self.because.push(cause.to_owned());
+        if !cause.is_empty() && !above.ends_with(&cause) && !cause.ends_with(above.as_str()) {
+            self.because.push(cause);
         }
         self
     }
@@ -108,7 +108,7 @@ impl Error {
     /// Adds a failure as a cause, and what it says to try as a hint.
     #[must_use]
     pub fn because_of(self, failure: &Failure) -> Self {
-        let mut error = self.because(without_os_code(&failure.cause()));
+        let mut error = self.because(failure.cause());
         let advice = failure.advice.iter();
         error.hints.extend(advice.map(|advice| advice.trim_start_matches("try: ").to_owned()));
         error
@@ -117,7 +117,7 @@ impl Error {
     /// Adds `source` and the errors behind it as causes.
     #[must_use]
     pub fn caused_by(self, source: &dyn std::error::Error) -> Self {
-        causes(source).fold(self, |error, cause| error.because(without_os_code(&cause)))
+        causes(source).fold(self, |error, cause| error.because(cause))
     }
 
     /// Adds something to try, unless it is there already.
@@ -159,7 +159,7 @@ impl Error {
                 .hint(ROOM_HINT)
                 .exit(ExitCode::NoSuccess)
         } else {
-            Self::new(ErrorKind::Bug, "a part of the program failed, and it cannot go on")
+            Self::new(ErrorKind::Bug, "a part of the program failed, so the program stops")
                 .because_of(failure)
         }
     }
@@ -209,8 +209,10 @@ fn causes(error: &dyn std::error::Error) -> impl Iterator<Item = String> {
 }
 
 /// Removes the number of a system error from a message, because the message also has its name.
-pub fn without_os_code(message: &str) -> &str {
-    message.split(" (os error ").next().unwrap_or_default()
+pub fn without_os_code(message: &str) -> String {
+    let Some((before, rest)) = message.split_once(" (os error ") else { return message.to_owned() };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{after}")
 }
 
 impl From<IsolationError> for Error {
@@ -342,6 +344,8 @@ mod tests {
         assert_eq!(error.to_string(), "error: cannot ask\n  because it is late");
     }
 
+        let error = Error::usage("x").because("No such file (os error 2); a is needed");
+        assert_eq!(error.because, ["No such file; a is needed"]);
     #[test]
     fn a_home_that_cannot_be_used_names_what_moves_it() {
         let of_home = |class| {

@@ -120,7 +120,7 @@ impl Catalogue {
         let base = match (route.base_url.as_ref().or(user.base_url.as_ref()), known) {
             (Some(given), _) => base_url(given)?,
             (None, Some(known)) => base_url(known.base_url)?,
-            (None, None) => return Err(unknown_provider(&route.provider)),
+            (None, None) => return Err(unknown_provider(route)),
         };
         // At an address that the run names, the model may be another one.
         let facts = match &route.base_url {
@@ -330,7 +330,8 @@ fn unprotected_key(variable: &str, base: &url::Url) -> Failure {
     Failure::new(FailureClass::Invalid, what).advise(format!("use https{unset}"))
 }
 
-fn unknown_provider(provider: &str) -> Failure {
+fn unknown_provider(route: &ModelRoute) -> Failure {
+    let provider = &route.provider;
     let names = || known_providers().map(|known| known.id);
     let near = nearest_name(provider, names().chain([OFFLINE]));
     let all: Vec<_> = names().chain([OFFLINE]).collect();
@@ -340,7 +341,7 @@ fn unknown_provider(provider: &str) -> Failure {
     );
     let failure = Failure::new(FailureClass::Invalid, what);
     match near {
-        Some(near) => failure.advise(format!("did you mean {near}?")),
+        Some(near) => failure.advise(format!("try: --model {near}/{}", route.id)),
         None => failure,
     }
 }

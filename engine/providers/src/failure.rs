@@ -176,7 +176,13 @@ pub(crate) fn lost_because(error: reqwest::Error, proxy: Option<&UsedProxy>) -> 
 fn causes(error: reqwest::Error) -> Vec<String> {
     let error = error.without_url();
     let first: &dyn std::error::Error = &error;
-    std::iter::successors(Some(first), |error| error.source()).map(ToString::to_string).collect()
+    let all = std::iter::successors(Some(first), |error| error.source());
+    all.map(|error| without_os_code(&error.to_string())).collect()
+}
+
+/// Removes the number of a system error, because the message also has its name.
+fn without_os_code(message: &str) -> String {
+    message.split(" (os error ").next().unwrap_or_default().to_owned()
 }
 
 struct Classification {

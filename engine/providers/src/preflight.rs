@@ -70,7 +70,7 @@ fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     if KnownProvider::find(&endpoint.provider).is_some_and(KnownProvider::is_local) {
         return failure; // it says how to start the server
     }
-    failure.advise("is the base URL right, and is it running?")
+    failure.advise("start it, or correct its base URL")
 }
 
 /// Returns the names in a list of models; `None` if the response is no such list.
@@ -116,11 +116,13 @@ fn unknown_model(endpoint: &Endpoint, names: &[String]) -> Failure {
     let message = format!("{provider} at {url} has no model `{model}` (it has {some}{more})");
     let failure = Failure::new(FailureClass::Invalid, message);
     // A gateway may accept names that it does not list.
-    let unlisted = "if it accepts the name all the same, define the model in models.yml";
+    let unlisted = "define the model in models.yml, if it accepts the name all the same";
     // A name of the server has words of others in it; the advice may not.
     match (near.filter(|near| printable(near, 80) == *near), provider.as_str()) {
-        (Some(near), "ollama") => failure.advise(format!("did you mean {near}?")),
-        (Some(near), _) => failure.advise(format!("did you mean {near}? {unlisted}")),
+        (Some(near), "ollama") => failure.advise(format!("try: --model {provider}/{near}")),
+        (Some(near), _) => {
+            failure.advise(format!("try: --model {provider}/{near} (or {unlisted})"))
+        }
         (None, "ollama") => failure.advise(format!("try: ollama pull {model}")),
         (None, _) => failure.advise(unlisted),
     }

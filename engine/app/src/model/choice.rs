@@ -134,32 +134,34 @@ impl FromStr for BaseUrl {
     fn from_str(text: &str) -> Result<Self, String> {
         let refused = |why: &str| Err(why.to_owned());
         let Some((scheme, rest)) = text.split_once("://") else {
-            return refused("it begins with http:// or https://");
+            return refused("it must begin with http:// or https://");
         };
         if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
-            return refused("it begins with http:// or https://");
+            return refused("it must begin with http:// or https://");
         }
         if text.len() > LONGEST || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return refused("an address has no spaces in it, and is not that long");
+            return refused("it has a space, or is longer than 2000 bytes");
         }
         let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if authority.contains('@') {
-            return refused("it must hold no name and no password; a key is taken from a variable");
+            return refused(
+                "it must not have a user name or a password; a key comes from a variable",
+            );
         }
         if path.contains(['#', '\\']) {
-            return refused("it has no `#` and no `\\`");
+            return refused("it must not have `#` or `\\`");
         }
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         if !query.is_empty() && !is_api_version(query) {
-            return refused("of a query it may have `?api-version=…` only: others may hold a key");
+            return refused("its query may be `?api-version=…` only: another may have a key");
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
             _ => (authority, None),
         };
         if host.is_empty() {
-            return refused("it names no host");
+            return refused("it has no host");
         }
         if port.is_some_and(|port| port.parse::<u16>().is_err()) {
             return refused("its port is not a number up to 65535");
@@ -223,21 +225,21 @@ mod tests {
     #[test]
     fn what_is_no_address_or_holds_a_secret_is_refused() {
         for (text, why) in [
-            ("localhost:8080", "begins with http://"),
-            ("ftp://a", "begins with http://"),
-            ("", "begins with http://"),
+            ("localhost:8080", "must begin with http://"),
+            ("ftp://a", "must begin with http://"),
+            ("", "must begin with http://"),
             ("http://", "no host"),
             ("http:///v1", "no host"),
             ("http://:80", "no host"),
             ("http://a:port", "port"),
             ("http://a:99999", "port"),
             ("http://a:", "port"),
-            ("http://me:secret@a/v1", "no password"),
-            ("http://a b", "no spaces"),
-            ("http://a/\n", "no spaces"),
+            ("http://me:secret@a/v1", "a password"),
+            ("http://a b", "a space"),
+            ("http://a/\n", "a space"),
             ("http://a/v1?key=secret", "`?api-version=…` only"),
             ("http://a/v1?api-version=1&key=secret", "`?api-version=…` only"),
-            ("http://a#b", "no `#`"),
+            ("http://a#b", "not have `#`"),
         ] {
             let said = text.parse::<BaseUrl>().unwrap_err();
             assert!(said.contains(why), "{text}: {said}");

@@ -41,7 +41,7 @@ pub async fn check_models(
             Err(failure)
                 if failure.class == FailureClass::Transient && is_replaced(spec, route) =>
             {
-                notes.push(format!("the model {route} cannot be had now: {}", failure.message));
+                notes.push(format!("the model {route} is not available now: {}", failure.message));
             }
             Err(failure) => return Err(unusable(route, Some(task), &failure)),
         }
@@ -216,8 +216,8 @@ mod tests {
         let unknown =
             Failure::new(FailureClass::Invalid, "no provider is called nope (known are a)");
         assert_eq!(
-            told_of("nope/a", &unknown.advise("did you mean note?")),
-            "  because no provider is called nope (known are a)\n  try: did you mean note?"
+            told_of("nope/a", &unknown.advise("try: --model note/a")),
+            "  because no provider is called nope (known are a)\n  try: --model note/a"
         );
     }
 }

@@ -92,7 +92,7 @@ fn what_cannot_be_opened_says_what_is_missing() {
     let (class, message) = refused("olama/x", None);
     assert_eq!(class, FailureClass::Invalid);
     assert!(message.starts_with("no provider is called `olama` (known are "), "{message}");
-    let end = "offline, and any other with a base URL); did you mean ollama?";
+    let end = "offline, and any other with a base URL); try: --model ollama/x";
     assert!(message.ends_with(end), "{message}");
     let (class, message) = refused("x/y", Some("localhost:1"));
     assert_eq!(class, FailureClass::Invalid);

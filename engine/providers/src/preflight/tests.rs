@@ -41,13 +41,12 @@ async fn a_model_that_is_not_there_is_named_with_those_that_are() {
     assert_eq!(at(models(&names), "ollama/qwen3:8b").await, Ok(()));
     assert_eq!(at(models(&["llama3:latest"]), "ollama/llama3").await, Ok(()));
     // The nearest name is among those that it has, and what to try.
-    let near =
-        "at URL has no model `qwen3:9b` (it has b, c, d, e, qwen3:8b, …); did you mean qwen3:8b?";
-    let unlisted = "if it accepts the name all the same, define the model in models.yml";
+    let near = "at URL has no model `qwen3:9b` (it has b, c, d, e, qwen3:8b, …); try: --model";
+    let unlisted = "define the model in models.yml, if it accepts the name all the same";
     for provider in ["ollama", "gw", "openai"] {
         let found = at(models(&names), &format!("{provider}/qwen3:9b")).await;
-        let more = if provider == "ollama" { String::new() } else { format!(" {unlisted}") };
-        assert_eq!(found, Err(format!("{provider} {near}{more}")));
+        let or = if provider == "ollama" { String::new() } else { format!(" (or {unlisted})") };
+        assert_eq!(found, Err(format!("{provider} {near} {provider}/qwen3:8b{or}")));
     }
     let far = |provider: &str| {
         format!("{provider} at URL has no model `zzzzzz` (it has qwen3:8b, b, c, d, e, …)")
@@ -101,10 +100,10 @@ async fn when_nobody_listens_it_is_said_at_once_and_what_to_do() {
     // Who is waited for until the limit is over is no failure.
     let failure = looked(LONG, "ollama/x", Some(&url)).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::Transient);
-    let refused = format!("at {url} cannot be reached: Connection refused (os error 111)");
+    let refused = format!("at {url} cannot be reached: Connection refused");
     assert_eq!(failure.message, format!("ollama {refused}; start it with `ollama serve`"));
     let failure = looked(LONG, "acme/x", Some(&url)).await.unwrap_err();
-    let hint = "is the base URL right, and is it running?";
+    let hint = "start it, or correct its base URL";
     assert_eq!(failure.message, format!("acme {refused}; {hint}"));
 }
 

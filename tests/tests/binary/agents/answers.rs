@@ -459,7 +459,7 @@ fn a_server_that_is_not_there_or_lacks_the_model_is_told_before_anything_starts(
     let model = LoopbackModel::start();
     run(&model.base_url(), "ollama/other").expect_refusal(&["other", "loop", "ollama pull"]);
     run(&model.base_url(), "gw/nonesuch").expect_refusal(&["gw/nonesuch", "(it has loop)"]);
-    run(&model.base_url(), "gw/lop").expect_refusal(&["no model `lop`", "try: did you mean loop?"]);
+    run(&model.base_url(), "gw/lop").expect_refusal(&["no model `lop`", "try: --model gw/loop"]);
     assert_eq!(model.requests(), 0);
     assert_eq!(place.home().workspaces(), Vec::<String>::new());
 }

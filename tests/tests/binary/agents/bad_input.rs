@@ -72,7 +72,7 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
         // A provider that nobody knows is refused with those that are known.
         (
             call("--model olama/x", &["fix it"]),
-            &["`olama`", "did you mean ollama?", "openrouter", "base url"],
+            &["`olama`", "--model ollama/", "openrouter", "base url"],
         ),
         (call("--model offline/gone.toml", &["fix it"]), &["gone.toml", "no such"]),
         (call("--model slow", &["fix it"]), &["`slow`", "modelRoles.slow", "config.yml"]),

@@ -357,7 +357,7 @@ fn a_server_that_is_not_there_at_the_start_is_told_and_the_fallback_does_the_tas
     let top = top.top(&format!("fallback = ['second/{}']", id_of(Wire::Messages)));
     let finished = run(&top.agent("t1", &format!("Do it. {}", marker("t1")))).expect_code(0);
     assert!(
-        finished.stderr.contains("the model first/loop:high cannot be had now: "),
+        finished.stderr.contains("the model first/loop:high is not available now: "),
         "{finished}"
     );
     assert_eq!(finished.task("t1")["fallbacks"][0]["model"], "second/claude-sonnet-4-5");

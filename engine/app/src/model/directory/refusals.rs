@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use protocol::ThinkingLevel;
+
 use super::super::family::ModelName;
 use super::{ListedModel, ModelDirectory};
 use crate::error::{Error, ErrorKind};
@@ -46,6 +48,11 @@ impl ModelDirectory {
 
     /// Returns the error about a name that no model has.
     pub(super) fn unknown(&self, name: &str) -> Error {
+        if let Some((before, level)) = name.rsplit_once(':')
+            && !self.matching(before).is_empty()
+        {
+            return unknown_level(before, level);
+        }
         let family = |model: &ListedModel| ModelName::of_id(&model.id).family_names();
         let families: BTreeSet<String> = self.models.iter().flat_map(family).flatten().collect();
         let ids = self.models.iter().map(|model| model.id.as_str());
@@ -56,7 +63,7 @@ impl ModelDirectory {
             )
             .because(self.file_fault.as_deref().unwrap_or_default());
         if let Some(near) = near {
-            error = error.hint(format!("did you mean `{near}`?"));
+            error = error.hint(format!("--model {near}"));
         }
         if let Some(relative) = self.relative(name) {
             let provider = &relative.provider;
@@ -87,6 +94,19 @@ impl ListedModel {
         }
         Ok(())
     }
+}
+
+/// Returns the error about a model that exists, with a thinking level that does not.
+fn unknown_level(model: &str, level: &str) -> Error {
+    let levels = ThinkingLevel::ALL.map(ThinkingLevel::as_str);
+    let near = match level {
+        "max" | "maximum" | "ultra" | "highest" => Some(ThinkingLevel::XHigh.as_str()),
+        "none" | "no" => Some(ThinkingLevel::Off.as_str()),
+        _ => config::nearest(level, levels),
+    };
+    Error::new(ErrorKind::Model, format!("no thinking level is called `{level}`"))
+        .because(format!("the levels are {}", levels.join(", ")))
+        .hint(format!("--model {model}:{}", near.unwrap_or(ThinkingLevel::High.as_str())))
 }
 
 /// Returns the error about a name that several models have.

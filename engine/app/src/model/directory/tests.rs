@@ -91,7 +91,7 @@ fn a_family_means_its_newest_model_of_those_with_a_key() {
         assert_eq!(named(name), expected, "{name}");
     }
     let told = directory.named("sonet").unwrap_err().to_string();
-    assert!(told.contains("did you mean `sonnet`?"), "{told}");
+    assert!(told.contains("\n  try: --model sonnet\n"), "{told}");
     let checked = |text: &str| directory.checked(text.parse().unwrap()).unwrap().to_string();
     for (text, expected) in [
         ("openai-completions/gpt:low", "openai-completions/gpt-5.6:low"),
@@ -203,13 +203,21 @@ fn a_name_of_no_or_of_several_models_is_one_clear_error() {
     );
     let unknown = told("twim");
     assert!(
-        unknown.contains("no model is called `twim`") && unknown.contains("did you mean `twin`?"),
+        unknown.contains("no model is called `twim`")
+            && unknown.contains("\n  try: --model twin\n"),
         "{unknown}"
     );
     let locked = told("gem-pro");
     assert_eq!(
         locked,
         "error: cannot use the model locked/gem-pro\n  because no key\n  try: regatta login locked\n  \
+    let levels = "the levels are off, minimal, low, medium, high, xhigh";
+    for (name, meant) in [("twin:hihg", "high"), ("twin:ultra", "xhigh"), ("twin:x-large", "high")]
+    {
+        let level = name.split(':').next_back().unwrap();
+        let what = format!("error: no thinking level is called `{level}`");
+        assert_eq!(told(name), format!("{what}\n  because {levels}\n  try: --model twin:{meant}"));
+    }
          try: regatta models (those that can be used)"
     );
     let mute = told("mute");
