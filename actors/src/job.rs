@@ -68,6 +68,7 @@ jobs! {
     ExecutorRun = "executor.run", "Running a command.";
     ExecutorClassify = "executor.classify", "Determining how tool calls access their surroundings.";
     ExecutorCall = "executor.call", "Executing a tool call.";
+    ExecutorBackground = "executor.background", "What goes on when the call that has begun it has ended.";
     ExecutorEnd = "executor.end", "Ending the processes of a task or session.";
     SessionOpen = "session.open", "Opening a session before its first input.";
     SessionWork = "session.work", "The turns of a session.";

@@ -101,7 +101,7 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             "crashed, done; 1 landed; 2 captured, 0 left",
             "done, done; 2 landed; 2 captured, 0 left",
         ),
-        Job::ExecutorClassify | Job::ExecutorCall => {
+        Job::ExecutorClassify | Job::ExecutorCall | Job::ExecutorBackground => {
             both(Scene::Agent, "done; 1 landed; 1 captured, 0 left")
         }
         Job::ExecutorEnd => both(Scene::Commands, "workspace, done; 1 landed; 1 captured, 1 left"),

@@ -60,6 +60,23 @@ async fn the_state_of_a_session_follows_what_it_does() {
     assert_eq!(it.session.prompt_if_idle(input("more")).await, Ok(()));
     assert_eq!(it.end().await, silent());
 }
+#[test(flavor = "multi_thread")]
+async fn the_end_of_what_a_tool_left_in_the_background_is_a_follow_up_also_of_an_idle_session() {
+    let engine = TestEngine::with_concurrency(1).await;
+    let mut it = open(&engine).await;
+    it.session.prompt(input("call later; say done"));
+    assert_eq!(it.end().await, silent());
+    engine.tools.until_busy().await;
+    engine.tools.release();
+    let message = it.find(|event| match event {
+        SessionEvent::Notice { message } => Some(message.clone()),
+        _ => None,
+    });
+    assert_eq!(message.await, "say told");
+    it.until_said("told").await;
+    assert_eq!(it.end().await, silent());
+}
+
 
 #[test(flavor = "multi_thread")]
 async fn steering_at_once_skips_the_calls_that_have_not_ended_and_waiting_does_not() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, Ask, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
-    LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
+    Access, Ask, BackgroundWork, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner,
+    CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -13,12 +13,13 @@ use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::approver::Unbegun;
+use super::background::ExecutorBackground;
 use super::launch_meter::LaunchMeter;
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
-use crate::messaging::answer;
+use crate::messaging::{Notifier, answer};
 
 pub(crate) struct ToolExecutor;
 
@@ -46,6 +47,10 @@ pub(crate) enum ToolExecutorMessage {
     Classify(Vec<ToolCall>, RpcReplyPort<Vec<Access>>),
     /// Executes one tool call.
     Call(ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
+    /// Runs work that goes on when the call that has begun it has ended.
+    Background(BackgroundWork),
+    /// From now on, tells the end of such work to this receiver.
+    ReportBackground(Notifier<String>),
     /// Stops everything that runs now or is started later.
     Stop(CancelLevel),
     /// Stops the calls under way; later calls run.
@@ -58,6 +63,8 @@ pub(crate) enum ToolExecutorMessage {
     Built(Result<Option<SessionTools>, Panicked>),
     /// A job of the actor ended or panicked.
     Ended,
+    /// Work in the background ended, with what is to be told about it, or panicked.
+    BackgroundEnded(Result<Option<String>, Panicked>),
     /// The owner of the commands has ended.
     OwnerEnded(Result<OwnerEnd, Panicked>),
 }
@@ -121,8 +128,12 @@ pub(crate) struct ToolExecutorState {
     commands: Arc<dyn CommandOwner>,
     tools: Tools,
     running: Jobs,
-    /// The number of jobs that have not ended.
+    /// The number of jobs that have not ended, without those in the background.
     unfinished: usize,
+    /// The number of jobs in the background that have not ended.
+    background: usize,
+    /// Receives what is to be told about those that have ended.
+    told: Option<Notifier<String>>,
     /// Stops everything, also what is started later.
     stop: CancelToken,
     /// Stops the calls under way. The next call after its cancellation gets a new token.
@@ -189,6 +200,7 @@ impl ToolExecutorState {
     fn end_owner(&mut self, myself: &ActorRef<ToolExecutorMessage>) {
         if let Sealing::Waiting(waiting) = &mut self.sealing
             && !waiting.is_empty()
+            && self.background == 0
         {
             self.sealing = Sealing::Ending(std::mem::take(waiting));
             let commands = Arc::clone(&self.commands);
@@ -207,9 +219,11 @@ impl ToolExecutorState {
         self.unfinished += 1;
         self.tools = Tools::Building(Vec::new());
         let (stop, commands) = (self.stop.clone(), Arc::clone(&self.commands));
+        let background = Notifier::to(myself, ToolExecutorMessage::Background);
+        let background = Arc::new(ExecutorBackground::new(background, &stop));
         let build = async move {
             tokio::select! {
-                built = SessionTools::build(deps, commands, setup, ask) => Some(built),
+                built = SessionTools::build(deps, (commands, background), setup, ask) => Some(built),
                 () = stop.cancelled_at_once() => None,
             }
         };
@@ -264,6 +278,8 @@ impl Actor for ToolExecutor {
             tools: Tools::None,
             running: Jobs::new(&deps.faults),
             unfinished: 0,
+            background: 0,
+            told: None,
             interrupt: stop.child(),
             stop,
             settling: Vec::new(),
@@ -293,7 +309,7 @@ impl Actor for ToolExecutor {
             ToolExecutorMessage::Classify(calls, reply) => {
                 if let Some(tools) = state.tools() {
                     let classify = async move {
-                        let _gone = reply.send(tools.classify(&calls));
+                        let _gone = reply.send(tools.classify(&calls).await);
                     };
                     state.start(Job::ExecutorClassify, &myself, classify);
                 }
@@ -307,6 +323,18 @@ impl Actor for ToolExecutor {
                     });
                 }
             }
+            ToolExecutorMessage::Background(work) => {
+                state.background += 1;
+                let then = ToolExecutorMessage::BackgroundEnded;
+                state.running.run(Job::ExecutorBackground, &myself, work, then);
+            }
+            ToolExecutorMessage::BackgroundEnded(ended) => {
+                state.background -= 1;
+                if let (Ok(Some(text)), Some(told)) = (ended, &state.told) {
+                    told.notify(text);
+                }
+            }
+            ToolExecutorMessage::ReportBackground(told) => state.told = Some(told),
             ToolExecutorMessage::Interrupt(level) => state.interrupt.cancel(level),
             ToolExecutorMessage::Settle(reply) => state.settling.push(reply),
             ToolExecutorMessage::Stop(level) => state.stop.cancel(level),

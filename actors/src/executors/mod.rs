@@ -2,6 +2,7 @@
 //! process outlives it.
 
 mod approver;
+mod background;
 mod executor_tools;
 
 mod executor;

@@ -1,15 +1,16 @@
 //! Builds the tools of one session and executes their calls.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, Ask, CancelToken, CommandOwner, Concurrency, LineSink, Tool, ToolBuildError,
-    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
+    Access, Artifacts, Ask, Background, CancelToken, CommandOwner, Concurrency, LineSink, Tool,
+    ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility,
+    WorkspaceView,
 };
 use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
@@ -68,6 +69,7 @@ pub(crate) struct SessionTools {
     commands: Arc<dyn CommandOwner>,
     view: Arc<dyn WorkspaceView>,
     artifacts: Arc<dyn Artifacts>,
+    background: Arc<dyn Background>,
     approver: Approver,
 }
 
@@ -75,7 +77,7 @@ impl SessionTools {
     /// Builds the tools of a session. Tools that cannot be built are listed in `left_out`.
     pub(super) async fn build(
         deps: Arc<Deps>,
-        commands: Arc<dyn CommandOwner>,
+        (commands, background): (Arc<dyn CommandOwner>, Arc<dyn Background>),
         setup: ToolSetup,
         ask: Option<Arc<dyn Ask>>,
     ) -> Self {
@@ -93,17 +95,20 @@ impl SessionTools {
         }
         let artifacts = deps.artifacts.open(&artifacts);
         let approver = Approver::new(CallGate::new(approvals, Arc::clone(&deps.shell)), ask);
-        Self { set, left_out, commands, view, artifacts, approver }
+        Self { set, left_out, commands, view, artifacts, background, approver }
     }
 
     /// Returns the access class of each call. A call whose tool panics here runs alone.
-    pub(super) fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
-        let classify = |call| {
-            catch_unwind(AssertUnwindSafe(|| self.set.classify(call))).unwrap_or_else(|_panic| {
-                Access { concurrency: Concurrency::Exclusive, ..Access::none() }
-            })
-        };
-        calls.iter().map(classify).collect()
+    pub(super) async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
+        let mut accesses = Vec::new();
+        for call in calls {
+            let resolved = AssertUnwindSafe(self.set.resolved(call, self.view.as_ref()));
+            accesses.push(resolved.catch_unwind().await.unwrap_or_else(|_panic| Access {
+                concurrency: Concurrency::Exclusive,
+                ..Access::none()
+            }));
+        }
+        accesses
     }
 
     /// Returns the turn of the next call. Calls are asked about in the order of their turns.
@@ -128,6 +133,7 @@ impl SessionTools {
             view: Arc::clone(&self.view),
             commands: Arc::clone(&self.commands),
             artifacts: Arc::clone(&self.artifacts),
+            background: Arc::clone(&self.background),
             progress,
             cancel,
         };

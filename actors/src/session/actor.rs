@@ -9,7 +9,8 @@ use std::sync::Arc;
 use engine::agent::{InputQueue, Model, Prompt, RequestChanges, RequestSetup};
 use engine::ports::{CancelLevel, CancelToken, Provider};
 use protocol::{
-    AgentEnd, Failure, FailureClass, InputId, ModelRoute, SessionEvent, ThinkingLevel, UserInput,
+    AgentEnd, Failure, FailureClass, InputId, ModelRoute, QueueKind, SessionEvent, ThinkingLevel,
+    UserInput,
 };
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tracing::Instrument as _;
@@ -24,6 +25,7 @@ use super::turns::Turns;
 use crate::executors::ToolExecutorMessage;
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
+use crate::messaging::Notifier;
 
 pub(crate) struct Session;
 
@@ -76,9 +78,11 @@ impl Actor for Session {
 
     async fn pre_start(
         &self,
-        _myself: ActorRef<Self::Msg>,
+        myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
+        let ends = Notifier::to(&myself, SessionMessage::BackgroundEnded);
+        let _dead = arguments.executor.cast(ToolExecutorMessage::ReportBackground(ends));
         Ok(SessionState {
             jobs: Jobs::new(&arguments.deps.faults),
             activity: Activity::Idle(None),
@@ -167,6 +171,7 @@ impl Actor for Session {
             SessionMessage::Interrupts(reply) => {
                 let _gone = reply.send(state.queue.interrupts());
             }
+            SessionMessage::BackgroundEnded(text) => state.background_ended(text),
             SessionMessage::Aborted => state.announce_end(&AgentEnd::Aborted),
             SessionMessage::Ended(ended) => state.end(ended?),
         }
@@ -230,6 +235,29 @@ impl SessionState {
             SessionInput::Prompt(input) => self.queue.prompt(Prompt::free(input)),
             SessionInput::Steer(input) => self.queue.steer(input),
             SessionInput::FollowUp(input) => self.queue.follow_up(input),
+        }
+    }
+
+    /// Tells the model that something in the background has ended, when it would otherwise stop. A task that
+    /// does not work any more is not told.
+    fn background_ended(&mut self, text: String) {
+        let is_working = match &self.activity {
+            Activity::Working(work) => !work.is_ending,
+            Activity::Idle(_) => false,
+        };
+        let is_task = self.arguments.spec.assignment.is_some();
+        if is_working || !is_task {
+            if !is_task {
+                let message = text.lines().next().unwrap_or_default().to_owned();
+                self.arguments.events.notify(SessionEvent::Notice { message });
+            }
+            let input = UserInput::new(InputId::generate(), text);
+            self.arguments.events.notify(SessionEvent::InputQueued {
+                input_id: input.id,
+                queue: QueueKind::FollowUp,
+                text: input.text.clone(),
+            });
+            self.queue.follow_up(input);
         }
     }
 

@@ -130,6 +130,8 @@ pub(crate) enum SessionMessage {
     BeforeStop(RpcReplyPort<Vec<UserInput>>),
     /// Request of the session's job: whether an input waits that skips tool calls.
     Interrupts(RpcReplyPort<bool>),
+    /// What a tool has left in the background has ended: a text about it.
+    BackgroundEnded(String),
     /// Result of the job that opens the session.
     Opened(
         Result<Result<Box<Opened>, Failure>, Panicked>,

@@ -56,6 +56,7 @@ impl SessionPorts {
         let (user, clock) = (Arc::clone(&app.user_models), Arc::clone(&app.clock));
         let shell = UserShell {
             commands,
+            shells: Arc::clone(&app.shells),
             artifacts: ArtifactFolders.open(&artifacts_of(log)),
             folder: folder.clone(),
             keep: app.settings.task_limits().output,

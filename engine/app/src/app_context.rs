@@ -23,7 +23,7 @@ use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
 use shell_syntax::BashSyntax;
 use store::{ArtifactFolders, BlobFolder, Durability, GateFiles, Ledger, SessionLogFiles};
-use tools::Builtins;
+use tools::{Builtins, UserShells};
 
 use crate::error::{Error, ErrorKind};
 use crate::launcher;
@@ -75,6 +75,8 @@ pub struct AppContext {
     pub user_models: Arc<UserModels>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// The user's shell.
+    pub shells: Arc<UserShells>,
     /// The files of session logs.
     log_files: SessionLogFiles,
 }
@@ -107,6 +109,8 @@ impl AppContext {
             true => Durability::EachMessage,
             false => Durability::Written,
         });
+        let shell = std::env::var_os("SHELL");
+        let shells = UserShells::new(shell.as_deref(), &places.data().join("shells"));
         Ok(Self {
             places,
             settings,
@@ -116,6 +120,7 @@ impl AppContext {
             models,
             user_models,
             clock,
+            shells: Arc::new(shells),
             log_files,
         })
     }
@@ -155,7 +160,9 @@ impl AppContext {
             commands,
             gates: self.gate_files().ok().map(|files| Arc::new(files) as Arc<_>),
             models: Arc::clone(&self.models) as Arc<_>,
-            tools: vec![Arc::new(Builtins::new(self.faults.clone()))],
+            tools: vec![Arc::new(
+                Builtins::new(self.faults.clone()).with_shells(Arc::clone(&self.shells)),
+            )],
             artifacts: Arc::new(ArtifactFolders),
             external: Arc::new(NoExternalWorkers),
             absences: Arc::default(),

@@ -1,28 +1,31 @@
 //! The tool `bash`: runs a shell command and returns its output, or both ends of long output.
 
+mod arguments;
+pub(crate) mod folders;
 mod output;
+pub(crate) mod running;
 pub(crate) mod user_command;
+pub(crate) mod user_shell;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, AccessClass, Artifact, CancelLevel, CommandEnd, CommandError, CommandRequest,
-    Concurrency, EndCause, Found, ShortOutput, ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
+    Access, AccessClass, Artifact, CommandRequest, Concurrency, Found, ShortOutput, ToolContext,
+    ToolOutcome, ToolOutput, WorkspaceView,
 };
 use protocol::quote;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::time::sleep;
 
+use self::arguments::BashArguments;
+use self::folders::REPORT;
 use self::output::{Output, output};
-use crate::builtin::{Builtin, Session, ShownPart, rename, text};
+use self::running::{FinishedCommand, StoppedBy, run};
+use crate::builtin::{Builtin, Session, ShownPart, text};
 use crate::display;
 use crate::error::{PathError, ToolError};
 use crate::paths::Paths;
@@ -30,33 +33,23 @@ use crate::paths::Paths;
 /// The tool `bash`.
 pub(crate) struct Bash(Arc<Session>);
 
-/// The default timeout in seconds.
+/// The default timeout in seconds, and the longest.
 const TIMEOUT: u64 = 300;
+const LONGEST_TIMEOUT: u64 = 3600;
 
 /// Variables that keep programs from waiting for input at a terminal.
 const NON_INTERACTIVE: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("TERM", "dumb")];
 
-/// What to run.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BashArguments {
-    /// The command, for /bin/sh.
-    command: String,
-    /// After how many seconds it is stopped; 300 if left out.
-    #[schemars(range(min = 1, max = 3600))]
-    timeout: Option<u64>,
-    /// The folder to run it in, relative to the folder you are in.
-    cwd: Option<String>,
-}
-
 impl Builtin for Bash {
     const NAME: &'static str = "bash";
-    const DESCRIPTION: &'static str = "Runs a shell command (sh -c) in the folder you are in and \
-        returns what it prints, standard output and error together. It gets no input, and \
-        what it leaves in the background is ended with it. Of long output the beginning and the \
-        end are returned; the rest is in a file that is named. Commands of one answer run side by \
-        side: put what depends on each other into one command.";
+    const DESCRIPTION: &'static str = "Runs a command in the user's shell (sh, unless that is bash \
+        or zsh), in the folder you are in, and returns what it prints, standard output and error \
+        together. It gets no input, and what it leaves in the background is ended with it; with \
+        background true it runs on itself, for instance a server, and job reads, awaits or ends \
+        it. Of long output the first 10 KB and last 40 KB are returned; the result names the \
+        rest. Commands of one answer run side by side: put what depends on each other into one \
+        command.";
     const EXAMPLE: &'static str = r#"{"command":"cargo test --quiet","timeout":600}"#;
 
     const SHOWN_PART: ShownPart = ShownPart::End;
@@ -64,8 +57,7 @@ impl Builtin for Bash {
     type Arguments = BashArguments;
 
     fn reshape(arguments: &mut Map<String, Value>) {
-        rename(arguments, "command", &["cmd", "script"]);
-        rename(arguments, "cwd", &["workdir", "dir", "directory"]);
+        BashArguments::reshape(arguments);
     }
 
     fn new(session: &Arc<Session>) -> Self {
@@ -73,11 +65,27 @@ impl Builtin for Bash {
     }
 
     // The engine cannot know what a command changes. Commands run concurrently all the same: the
-    // description of the tool tells models so. Tools that change files are exclusive.
+    // description of the tool tells models so. Tools that change files wait for them. Commands of a named
+    // session run one after the other, because each begins where the one before has ended.
     fn classify(arguments: &Map<String, Value>) -> Access {
-        let (command, folder) = (text(arguments, "command"), text(arguments, "cwd"));
-        let class = AccessClass::Exec { command, folder };
-        Access { class, concurrency: Concurrency::Shared }
+        let command = arguments::judged_command(arguments);
+        let class = AccessClass::Exec { command, folder: text(arguments, "cwd") };
+        let concurrency = match text(arguments, "session").is_empty() {
+            true => Concurrency::Shared,
+            false => Concurrency::Exclusive,
+        };
+        Access { class, concurrency }
+    }
+
+    fn access(&self, arguments: &Map<String, Value>) -> Access {
+        let mut access = Self::classify(arguments);
+        if let AccessClass::Exec { folder, .. } = &mut access.class
+            && folder.is_empty()
+            && let Some(carried) = self.0.folders.get(&text(arguments, "session"))
+        {
+            *folder = carried;
+        }
+        access
     }
 
     async fn run(
@@ -85,31 +93,100 @@ impl Builtin for Bash {
         arguments: BashArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        if arguments.command.contains('\0') {
-            return Err(ToolError::Arguments("the command has a NUL in it".to_owned()));
+        arguments.check()?;
+        if let Some(name) = &arguments.session {
+            self.0.folders.check(name)?;
         }
-        let env = &self.0.env;
-        let cwd = arguments.cwd.as_deref().unwrap_or(".");
-        let folder = folder(context.view.as_ref(), &self.0.paths, cwd).await?;
+        let folder = self.folder(&arguments, context).await?;
         let artifact = context.artifacts.reserve(Self::NAME).await;
-        let request = CommandRequest {
-            short: ShortOutput::Memory,
-            // Standard output and standard error share one pipe, which keeps their order.
-            script: format!("exec 2>&1; {}", arguments.command),
-            arguments: Vec::new(),
-            folder,
-            environment: environment(&env.environment),
-            output: artifact.path.clone(),
-            keep: env.keep,
-        };
-        let seconds = arguments.timeout.unwrap_or(TIMEOUT).clamp(1, 3600);
-        let ran = run(context, request, Duration::from_secs(seconds)).await?;
-        let shown = output(context.artifacts.as_ref(), &artifact, &ran.end).await;
-        Ok(outcome(&ran, seconds, shown, artifact))
+        let request = self.request(&arguments, context, (folder, &artifact)).await;
+        let time = arguments.timeout.map(|seconds| seconds.clamp(1, LONGEST_TIMEOUT));
+        if arguments.background == Some(true) {
+            return self.start(arguments.command, context, (request, artifact), time);
+        }
+        let time = Duration::from_secs(time.unwrap_or(TIMEOUT));
+        let sinks = (Arc::clone(&context.progress), &context.cancel);
+        let ran = run(context.commands.as_ref(), request, sinks, Some(time)).await?;
+        let mut shown = output(context.artifacts.as_ref(), &artifact, &ran.end).await;
+        if let Some(name) = &arguments.session {
+            let (last, tree) =
+                (ran.end.last_line.as_deref(), (context.view.as_ref(), &self.0.paths));
+            let said = self.0.folders.note(name, last, tree).await;
+            shown.notices.extend(said);
+        }
+        Ok(outcome(&ran, time, shown, artifact))
     }
 }
 
-/// Returns the absolute path of the folder in which the command runs, as processes see it.
+impl Bash {
+    /// Returns the absolute path of the folder in which the command runs, as processes see it.
+    async fn folder(
+        &self,
+        arguments: &BashArguments,
+        context: &ToolContext,
+    ) -> Result<PathBuf, ToolError> {
+        let (view, paths) = (context.view.as_ref(), &self.0.paths);
+        if let (None, Some(name)) = (&arguments.cwd, &arguments.session)
+            && let Some(carried) = self.0.folders.get(name)
+        {
+            match folder(view, paths, &carried).await {
+                Ok(folder) => return Ok(folder),
+                // It was removed since.
+                Err(_) => self.0.folders.forget(name),
+            }
+        }
+        Ok(folder(view, paths, arguments.cwd.as_deref().unwrap_or(".")).await?)
+    }
+
+    async fn request(
+        &self,
+        arguments: &BashArguments,
+        context: &ToolContext,
+        (folder, artifact): (PathBuf, &Artifact),
+    ) -> CommandRequest {
+        let Session { env, shells, .. } = self.0.as_ref();
+        let shell = shells.get(context.commands.as_ref(), &context.cancel).await;
+        let mut added = env.environment.clone();
+        let own = arguments.env.iter().flatten();
+        added.extend(own.map(|(name, value)| (name.clone(), value.into())));
+        let is_background = arguments.background == Some(true);
+        let first = arguments.session.as_ref().filter(|_| !is_background).map(|_| REPORT);
+        let path = added.get("PATH").map(OsString::as_os_str);
+        let (script, parameters) = shell.script((first, &arguments.command), path);
+        CommandRequest {
+            // What runs in the background can be read meanwhile.
+            short: if is_background { ShortOutput::File } else { ShortOutput::Memory },
+            script,
+            arguments: parameters,
+            folder,
+            environment: environment(&added),
+            output: artifact.path.clone(),
+            keep: env.keep,
+        }
+    }
+
+    /// Starts the command in the background.
+    fn start(
+        &self,
+        command: String,
+        context: &ToolContext,
+        (request, artifact): (CommandRequest, Artifact),
+        seconds: Option<u64>,
+    ) -> Result<ToolOutcome, ToolError> {
+        let time = seconds.map(Duration::from_secs);
+        let (name, uri) = (artifact.name.clone(), artifact.uri());
+        let started = self.0.background.start(context, (command, artifact), request, time)?;
+        let number = started.number;
+        let text = format!(
+            "Background command {number} is running; its output is {uri}. Its end reaches you as a \
+             message; use job to read, await or end it."
+        );
+        let details = json!({ "id": number, "running": true, "artifact": name });
+        Ok(ToolOutcome::Output(ToolOutput::text(text).with_details(details)))
+    }
+}
+
+/// Returns the absolute path of the folder `cwd`, as processes see it.
 async fn folder(view: &dyn WorkspaceView, paths: &Paths, cwd: &str) -> Result<PathBuf, PathError> {
     match paths.find(view, cwd).await? {
         // Joining an empty path would leave a slash at the end.
@@ -131,68 +208,22 @@ fn environment(added: &BTreeMap<String, OsString>) -> BTreeMap<String, OsString>
     environment
 }
 
-/// A command that has ended, and whether its timeout or its session stopped it.
-struct FinishedCommand {
-    end: CommandEnd,
-    stopped_by: StoppedBy,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum StoppedBy {
-    Nobody,
-    Time,
-    Session,
-}
-
-async fn run(
-    context: &ToolContext,
-    request: CommandRequest,
+fn outcome(
+    ran: &FinishedCommand,
     time: Duration,
-) -> Result<FinishedCommand, CommandError> {
-    let cancel = context.cancel.child();
-    let mut running =
-        pin!(context.commands.run(request, Arc::clone(&context.progress), cancel.clone()));
-    let (end, is_late) = tokio::select! {
-        biased;
-        end = &mut running => (end?, false),
-        () = sleep(time) => {
-            cancel.cancel(CancelLevel::Gently);
-            (running.await?, true)
-        }
-    };
-    let asked = context.cancel.is_cancelled();
-    let stopped_by = match end.cause {
-        EndCause::Stopped if asked => StoppedBy::Session,
-        EndCause::Stopped if is_late => StoppedBy::Time,
-        EndCause::Stopped | EndCause::Exited(_) | EndCause::Signalled(_) => StoppedBy::Nobody,
-    };
-    Ok(FinishedCommand { end, stopped_by })
-}
-
-fn outcome(ran: &FinishedCommand, seconds: u64, output: Output, artifact: Artifact) -> ToolOutcome {
+    output: Output,
+    artifact: Artifact,
+) -> ToolOutcome {
     let mut text = output.text;
-    if let Some(notice) = output.notice {
-        let _infallible = write!(text, "\n\n[{notice}]");
+    if !output.notices.is_empty() {
+        let _infallible = write!(text, "\n\n[{}]", output.notices.join(". "));
     }
-    let problem = match (ran.stopped_by, ran.end.cause) {
-        (StoppedBy::Time, _) => Some(format!("Command timed out after {seconds} seconds")),
-        (StoppedBy::Session, _) | (StoppedBy::Nobody, EndCause::Stopped) => {
-            Some(ToolError::Aborted.message())
-        }
-        (StoppedBy::Nobody, EndCause::Exited(0)) => None,
-        (StoppedBy::Nobody, EndCause::Exited(code)) => {
-            Some(format!("Command exited with code {code}"))
-        }
-        (StoppedBy::Nobody, EndCause::Signalled(signal)) => {
-            Some(format!("Command was ended by signal {signal}"))
-        }
-    };
-    let code = match ran.end.cause {
-        EndCause::Exited(code) => Some(code),
-        EndCause::Signalled(_) | EndCause::Stopped => None,
-    };
+    let problem = ran.problem(Some(time)).map(|problem| match ran.stopped_by {
+        StoppedBy::Request => ToolError::Aborted.message(),
+        StoppedBy::Nobody | StoppedBy::Time => format!("Command {problem}"),
+    });
     let mut details =
-        json!({ "exitCode": code, "bytes": ran.end.written, "truncated": output.is_cut });
+        json!({ "exitCode": ran.code(), "bytes": ran.end.written, "truncated": output.is_cut });
     if ran.end.output.is_none() {
         details["artifact"] = artifact.name.into();
     }

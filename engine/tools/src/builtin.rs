@@ -18,6 +18,9 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::spawn_blocking;
 
+use crate::background::BackgroundCommands;
+use crate::bash::folders::Folders;
+use crate::bash::user_shell::UserShells;
 use crate::error::ToolError;
 use crate::paths::Paths;
 
@@ -57,6 +60,11 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
 
     /// Classifies what a call reads and changes.
     fn classify(arguments: &Map<String, Value>) -> Access;
+
+    /// Does the same with what the tool knows of earlier calls.
+    fn access(&self, arguments: &Map<String, Value>) -> Access {
+        Self::classify(arguments)
+    }
 
     /// Executes one call.
     fn run(
@@ -125,7 +133,7 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
     }
 
     fn classify(&self, arguments: &Map<String, Value>) -> Access {
-        T::classify(arguments)
+        self.tool.access(arguments)
     }
 
     async fn find(&self, view: &dyn WorkspaceView, path: &str) -> Option<Found> {
@@ -202,11 +210,10 @@ pub(crate) fn text(arguments: &Map<String, Value>, name: &str) -> String {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the access of a call that changes the file in the argument `path`. The access is
-/// exclusive, because later calls of the same answer rely on the content that the call writes.
+/// Returns the access of a call that changes the file in the argument `path`.
 pub(crate) fn write_access(arguments: &Map<String, Value>) -> Access {
     let class = AccessClass::Write(vec![text(arguments, "path")]);
-    Access { class, concurrency: Concurrency::Exclusive }
+    Access { class, concurrency: Concurrency::Shared }
 }
 
 /// The state that the built-in tools of one session share.
@@ -215,6 +222,12 @@ pub(crate) struct Session {
     pub(crate) env: ToolEnv,
     /// Resolves the paths of the model.
     pub(crate) paths: Paths,
+    /// The user's shell.
+    pub(crate) shells: Arc<UserShells>,
+    /// The folders of named sessions of commands.
+    pub(crate) folders: Folders,
+    /// The commands in the background.
+    pub(crate) background: BackgroundCommands,
     /// The lock that a call holds while it changes a file. One file may have several paths, so all
     /// files share one lock. Waiting calls get the lock in the order in which they asked for it.
     changes: Mutex<()>,
@@ -222,9 +235,10 @@ pub(crate) struct Session {
 
 impl Session {
     /// Returns the state for tools built for `env`.
-    pub(crate) fn new(env: ToolEnv) -> Self {
+    pub(crate) fn new(env: ToolEnv, shells: Arc<UserShells>) -> Self {
         let paths = Paths::new(env.subfolder.clone(), env.repo.clone());
-        Self { env, paths, changes: Mutex::default() }
+        let (folders, background) = (Folders::default(), BackgroundCommands::default());
+        Self { env, paths, shells, folders, background, changes: Mutex::default() }
     }
 
     /// Waits until no other call changes a file, and returns the guard that allows it.

@@ -15,11 +15,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::bash::Bash;
+use crate::bash::user_shell::UserShells;
 use crate::builtin::{Builtin, Session, ShownPart, build, spec, title};
 use crate::edit::Edit;
 use crate::error::ToolError;
 use crate::find::Find;
 use crate::grep::Grep;
+use crate::job::Job;
 use crate::ls::Ls;
 use crate::read::Read;
 use crate::write::Write;
@@ -28,6 +30,7 @@ use crate::yield_tool::Yield;
 /// The built-in tools.
 pub struct Builtins {
     faults: Faults,
+    shells: Arc<UserShells>,
     tools: Vec<(&'static Entry, Arc<ToolSpec>)>,
 }
 
@@ -37,7 +40,13 @@ impl Builtins {
     pub fn new(faults: Faults) -> Self {
         let specified = |entry: &'static Entry| (entry, Arc::new((entry.spec)()));
         let tools = TABLE.iter().chain(PANIC_TOOL).map(specified).collect();
-        Self { faults, tools }
+        Self { faults, shells: Arc::default(), tools }
+    }
+
+    /// Returns the tools, which run commands in the user's shell.
+    #[must_use]
+    pub fn with_shells(self, shells: Arc<UserShells>) -> Self {
+        Self { shells, ..self }
     }
 
     /// Returns the names of the tools that are declared to the models of such sessions.
@@ -71,7 +80,7 @@ impl ToolFactory for Builtins {
     }
 
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
-        let session = Arc::new(Session::new(env.clone()));
+        let session = Arc::new(Session::new(env.clone(), Arc::clone(&self.shells)));
         let build = |(entry, spec): &(&Entry, Arc<ToolSpec>)| {
             failpoint!(self.faults, &format!("tool.build.{}", spec.name)).map_err(|error| {
                 ToolBuildError { tool: spec.name.clone(), reason: error.to_string() }
@@ -92,6 +101,7 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<Write>(),
     Entry::of::<Edit>(),
     Entry::of::<Bash>(),
+    Entry::of::<Job>(),
     Entry::of::<Grep>(),
     Entry::of::<Find>(),
     Entry::of::<Ls>(),

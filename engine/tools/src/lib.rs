@@ -1,6 +1,7 @@
 //! The built-in tools: one file per tool, and the table of them.
 
 mod artifact;
+mod background;
 mod bash;
 mod builtin;
 mod builtins;
@@ -12,6 +13,7 @@ mod find;
 mod globs;
 mod grep;
 mod ignore_rules;
+mod job;
 mod ls;
 mod paths;
 mod plain_text;
@@ -22,6 +24,7 @@ mod write;
 mod yield_tool;
 
 pub use bash::user_command::{UserCommandEnd, UserShell};
+pub use bash::user_shell::UserShells;
 pub use builtin::ShownPart;
 pub use builtins::Builtins;
 

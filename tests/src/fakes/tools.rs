@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 /// The tools `yield`, `read` (says `text`), `wait` (until [`FakeTools::release`]), `bad` (fails), `boom` (panics), `cling` (ends a moment
-/// after it is killed, as what waits for a disk does, and not when its call is dropped) `stuck` (nothing but dropping its call ends it) and `tidy` (needs a moment of the grace); and, once another tool runs, `lost`
+/// after it is killed, as what waits for a disk does, and not when its call is dropped) `stuck` (nothing but dropping its call ends it) and `tidy` (needs a moment of the grace), `later` (ends at once; what it leaves in the background ends with [`FakeTools::release`] and is told as `say told`); and, once another tool runs, `lost`
 /// (what it says cannot be logged) and `fatal` (what it says is the end of who logs it).
 #[derive(Clone, Default)]
 pub struct FakeTools(Arc<Running>);
@@ -88,8 +88,10 @@ impl ToolFactory for FakeTools {
 
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
         self.0.envs.lock().unwrap_or_else(PoisonError::into_inner).push(env.clone());
-        let names =
-            ["read", "wait", "bad", "boom", "cling", "stuck", "tidy", "lost", "fatal", "yield"];
+        let names = [
+            "read", "wait", "bad", "boom", "cling", "stuck", "tidy", "later", "lost", "fatal",
+            "yield",
+        ];
         let tool = |name: &str| -> Arc<dyn Tool> {
             Arc::new(FakeTool { spec: spec(name), tools: self.clone() })
         };
@@ -174,13 +176,26 @@ impl Tool for FakeTool {
                 }
                 failed("stopped")
             }
+            "later" => {
+                let tools = self.tools.clone();
+                context.background.run(Box::pin(async move {
+                    let released = tools.0.released.notified();
+                    let _begun = tools.begin();
+                    released.await;
+                    Some("say told".to_owned())
+                }));
+                ToolOutcome::Output(ToolOutput::text("later"))
+            }
             said @ ("lost" | "fatal") => {
                 while self.tools.running() == 0 {
                     tokio::task::yield_now().await;
                 }
                 ToolOutcome::Output(ToolOutput::text(said))
             }
-            "read" => ToolOutcome::Output(ToolOutput::text("text")),
+            "read" => {
+                context.background.run(Box::pin(std::future::ready(None)));
+                ToolOutcome::Output(ToolOutput::text("text"))
+            }
             name => failed(&format!("{name} failed")),
         }
     }

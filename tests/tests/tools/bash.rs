@@ -5,7 +5,8 @@ use std::fs;
 use engine::ports::{CancelLevel, EndCause, ToolOutcome};
 use serde_json::json;
 
-use super::session::{Script, Session, Setting, ViewKind};
+use super::commands::Script;
+use super::session::{Session, Setting, ViewKind};
 
 over_both_views! {
     a_command_runs_in_the_folder_with_the_environment_of_the_task,
@@ -47,11 +48,11 @@ async fn a_command_runs_in_the_folder_with_the_environment_of_the_task(kind: Vie
     let session = Session::with(kind, Setting { below: "sub", ..Setting::default() }).await;
     session.put("sub/deep/x", "");
     printing(&session, "hello\n");
-    let ran = session.answer("bash", json!({ "cmd": "make" })).await;
+    let ran = session.answer("bash", json!({ "command": "make" })).await;
     assert_eq!(ran.text, "hello");
     let details = json!({ "exitCode": 0, "bytes": 6, "truncated": false });
     assert_eq!(ran.details, Some(details));
-    session.said("bash", json!({ "command": "make", "cwd": "deep" })).await;
+    session.said("bash", json!({ "cmd": "make", "workdir": "deep" })).await;
     session.said("bash", json!({ "command": "make", "cwd": ".." })).await;
     let requests = session.commands.requests.lock().unwrap();
     let folders: Vec<_> = requests.iter().map(|request| request.folder.clone()).collect();

@@ -3,7 +3,9 @@
 #[macro_use]
 mod views;
 
+mod background;
 mod bash;
+mod commands;
 mod edit;
 mod gate;
 mod gate_paths;

@@ -1,18 +1,16 @@
-//! A session's built-in tools in a workspace of either kind, and commands that do as they are told.
+//! A session's built-in tools in a workspace of either kind.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    ArtifactStore as _, CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest,
-    EndCause, OwnerEnd, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES, SessionPurpose, ShortOutput,
-    ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath,
-    Visibility, WorkspaceView,
+    ArtifactStore as _, CancelToken, SessionPurpose, ToolContext, ToolDeclaration, ToolEnv,
+    ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -23,8 +21,9 @@ use serde_json::Value;
 use store::ArtifactFolders;
 use tempfile::TempDir;
 use tests::view_memory::MemoryView;
-use tokio::sync::Notify;
-use tools::Builtins;
+use tools::{Builtins, UserShells};
+
+use super::commands::{InBackground, ScriptedCommands};
 
 /// What a workspace is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +42,7 @@ pub(crate) struct Session {
     /// The tools that a model is told of, each with right arguments.
     pub(crate) examples: Vec<(String, String)>,
     pub(crate) commands: Arc<ScriptedCommands>,
+    pub(crate) background: Arc<InBackground>,
     pub(crate) cancel: CancelToken,
 }
 
@@ -58,6 +58,8 @@ pub(crate) struct Setting {
     pub(crate) purpose: SessionPurpose,
     pub(crate) schema: Option<Value>,
     pub(crate) faults: &'static str,
+    /// The user's shell.
+    pub(crate) shell: Option<&'static str>,
     /// The tools that cannot be built.
     pub(crate) left_out: &'static [&'static str],
 }
@@ -65,7 +67,7 @@ pub(crate) struct Setting {
 impl Default for Setting {
     fn default() -> Self {
         let purpose = SessionPurpose::Task;
-        Self { below: "", purpose, schema: None, faults: "", left_out: &[] }
+        Self { below: "", purpose, schema: None, faults: "", shell: None, left_out: &[] }
     }
 }
 
@@ -123,7 +125,9 @@ impl Session {
             purpose: setting.purpose,
             is_scripted: true,
         };
-        let built = Builtins::new(faults.clone()).build(&env).await;
+        let shells =
+            Arc::new(UserShells::new(setting.shell.map(OsStr::new), &folder.path().join("shells")));
+        let built = Builtins::new(faults.clone()).with_shells(shells).build(&env).await;
         let declared = built.iter().flatten().map(|tool| tool.spec());
         let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
         let examples = declared.map(|spec| (spec.name.clone(), spec.example.clone())).collect();
@@ -131,14 +135,17 @@ impl Session {
         let left_out: Vec<_> = left_out.into_iter().map(|error| error.tool).collect();
         assert_eq!(left_out, setting.left_out);
         let (commands, cancel) = (Arc::<ScriptedCommands>::default(), CancelToken::default());
+        let background = Arc::<InBackground>::default();
         let context = ToolContext {
             view,
             commands: commands.clone(),
             artifacts: ArtifactFolders.open(&folder.path().join("artifacts")),
+            background: background.clone(),
             progress: Arc::new(|_line| {}),
             cancel: cancel.clone(),
         };
-        Self { folder, workspace, tools: Arc::new(tools), context, examples, commands, cancel }
+        let tools = Arc::new(tools);
+        Self { folder, workspace, tools, context, examples, commands, background, cancel }
     }
 
     /// Where processes see a path of the tree.
@@ -298,102 +305,4 @@ pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
         malformed: None,
         thought_signature: None,
     }
-}
-
-/// Commands that do what the test says.
-#[derive(Default)]
-pub(crate) struct ScriptedCommands {
-    pub(crate) requests: Mutex<Vec<CommandRequest>>,
-    pub(crate) script: Mutex<Script>,
-    /// Told when a command waits.
-    pub(crate) waits: Notify,
-}
-
-/// What a command does.
-#[derive(Clone, Default)]
-pub(crate) enum Script {
-    /// Ends at once, silent.
-    #[default]
-    Nothing,
-    /// Prints this and ends so.
-    Print(Vec<u8>, EndCause),
-    /// Prints this, of which so many bytes are left out.
-    Overflow(Vec<u8>, u64),
-    /// Prints so many bytes, of which none is kept.
-    Unkept(u64),
-    /// Ends when it is stopped.
-    Wait,
-    /// Cannot be run.
-    Refuse,
-}
-
-#[async_trait]
-impl CommandOwner for ScriptedCommands {
-    async fn run(
-        &self,
-        request: CommandRequest,
-        line: Arc<dyn Fn(String) + Send + Sync>,
-        cancel: CancelToken,
-    ) -> Result<CommandEnd, CommandError> {
-        let script = self.script.lock().unwrap().clone();
-        self.requests.lock().unwrap().push(request.clone());
-        assert_eq!(request.short, ShortOutput::Memory);
-        let overflows = matches!(script, Script::Overflow(..));
-        let mut end = CommandEnd {
-            cause: EndCause::Exited(0),
-            last_line: None,
-            failure_line: None,
-            written: 0,
-            dropped: 0,
-            output: None,
-            launch: std::time::Duration::ZERO,
-        };
-        let mut print = |bytes: &[u8]| {
-            end.written = bytes.len() as u64;
-            let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-            if bytes.len() <= SHORT_OUTPUT_BYTES && lines <= SHORT_OUTPUT_LINES && !overflows {
-                end.output = Some(bytes.to_vec());
-                return;
-            }
-            fs::create_dir_all(request.output.parent().unwrap()).unwrap();
-            fs::write(&request.output, bytes).unwrap();
-        };
-        line("begun".to_owned());
-        match script {
-            Script::Nothing => print(b""),
-            Script::Print(bytes, cause) => {
-                print(&bytes);
-                end.cause = cause;
-            }
-            Script::Overflow(bytes, dropped) => {
-                print(&bytes);
-                (end.written, end.dropped) = (end.written + dropped, dropped);
-            }
-            Script::Unkept(dropped) => {
-                print(b"");
-                (end.written, end.dropped) = (dropped, dropped);
-            }
-            Script::Wait => {
-                print(b"half\n");
-                self.waits.notify_one();
-                cancel.cancelled().await;
-                end.cause = EndCause::Stopped;
-            }
-            Script::Refuse => {
-                let source = std::io::Error::from_raw_os_error(11);
-                return Err(CommandError::Resources { what: "start /bin/sh".to_owned(), source });
-            }
-        }
-        Ok(end)
-    }
-
-    async fn end(&self) -> OwnerEnd {
-        OwnerEnd::Childless
-    }
-
-    async fn end_for_good(&self) -> OwnerEnd {
-        self.end().await
-    }
-
-    async fn remove_temporary(&self) {}
 }

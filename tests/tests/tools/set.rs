@@ -18,7 +18,7 @@ async fn each_tool_has_a_schema_that_servers_take() {
     let session = Session::new(kind).await;
     let all = session.declarations();
     let names: Vec<_> = all.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash", "grep", "find", "ls", "yield"]);
+    assert_eq!(names, ["read", "write", "edit", "bash", "job", "grep", "find", "ls", "yield"]);
     for tool in all.iter() {
         let schema = &tool.parameters;
         assert_eq!(schema["type"], "object", "{}", tool.name);
@@ -31,14 +31,14 @@ async fn each_tool_has_a_schema_that_servers_take() {
 }
 
 #[test]
-async fn what_is_known_to_change_something_runs_alone() {
+async fn each_call_says_what_it_is_about_and_only_yield_runs_alone() {
     let session = Session::new(ViewKind::Memory).await;
     let path = || vec!["src/a".to_owned()];
     let file = json!({ "file_path": "src/a", "path": "src/a", "content": "x", "command": "make" });
     let expected = [
         ("read", AccessClass::Read(path()), Concurrency::Shared),
-        ("write", AccessClass::Write(path()), Concurrency::Exclusive),
-        ("edit", AccessClass::Write(path()), Concurrency::Exclusive),
+        ("write", AccessClass::Write(path()), Concurrency::Shared),
+        ("edit", AccessClass::Write(path()), Concurrency::Shared),
         (
             "bash",
             AccessClass::Exec { command: "make".to_owned(), folder: String::new() },
@@ -70,7 +70,7 @@ async fn the_examples_are_right_arguments(kind: ViewKind) {
 async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
-    let list = "The tools there are: read, write, edit, bash, grep, find, ls, yield";
+    let list = "The tools there are: read, write, edit, bash, job, grep, find, ls, yield";
     for (name, shown) in
         [("sed", "sed"), ("web search", "web search"), ("a\nb\u{1b}", "a\\nb\\u{1b}"), ("", "")]
     {
@@ -90,7 +90,7 @@ async fn a_conversation_has_the_tools_of_a_task_but_its_end() {
     let setting = Setting { purpose, ..Setting::default() };
     let session = Session::with(ViewKind::Memory, setting).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash", "grep", "find", "ls"]);
+    assert_eq!(names, ["read", "write", "edit", "bash", "job", "grep", "find", "ls"]);
     assert_eq!(names, Builtins::names(purpose), "as help lists them");
     let all = Builtins::names(SessionPurpose::Task);
     assert_eq!(all, [&Builtins::names(purpose)[..], &["yield"]].concat());
@@ -172,7 +172,7 @@ async fn a_tool_that_cannot_be_built_is_not_there() {
     let left_out = &["edit", "yield"];
     let session = Session::with(kind, Setting { faults, left_out, ..Setting::default() }).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["read", "write", "bash", "grep", "find", "ls"]);
+    assert_eq!(names, ["read", "write", "bash", "job", "grep", "find", "ls"]);
     assert!(session.failed("edit", json!({})).await.starts_with("Tool edit not found."));
 }
 

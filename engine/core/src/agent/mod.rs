@@ -3,6 +3,7 @@
 
 mod agent_loop;
 mod answer_events;
+mod call_groups;
 mod compacting;
 mod context;
 mod conversation;

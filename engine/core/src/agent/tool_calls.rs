@@ -9,11 +9,12 @@ use protocol::{
     AgentEnd, Content, Failure, FailureClass, SessionEvent, ToolCall, ToolExecutionResult,
 };
 
+use super::call_groups::groups;
 use super::context::{AgentContext, announce};
 use super::conversation::Conversation;
 use super::limits::CallResult;
 use super::prompts;
-use crate::ports::{Access, Concurrency, ToolOutcome, ToolOutput};
+use crate::ports::{ToolOutcome, ToolOutput};
 
 /// The tool calls that may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,22 +268,4 @@ async fn run_call(
         return (index, ToolOutcome::Failed(ToolOutput::text(text)));
     }
     (index, context.tools.call(call.clone()).await)
-}
-
-/// Splits the calls into groups. The groups run one after another, the calls of one group
-/// concurrently.
-fn groups(accesses: &[Access], calls: usize) -> Vec<Range<usize>> {
-    let mut groups = Vec::new();
-    let mut begin = 0;
-    let is_alone = |at: usize| {
-        accesses.get(at).is_some_and(|access| access.concurrency == Concurrency::Exclusive)
-    };
-    for at in 1..calls {
-        if is_alone(at - 1) || is_alone(at) {
-            groups.push(begin..at);
-            begin = at;
-        }
-    }
-    groups.push(begin..calls);
-    groups
 }

@@ -3,6 +3,7 @@
 
 mod ask;
 mod attempt_end;
+mod background;
 mod cancel;
 mod clock_and_ids;
 mod gate;
@@ -27,6 +28,7 @@ mod worker;
 pub use ask::Ask;
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
 pub use cancel::{CancelLevel, CancelToken};
+pub use background::{Background, BackgroundWork};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{
     Gate, GateEvent, GateRequest, GateWait, Permit, PermitNews, RequestOutcome, Requester,

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{CancelToken, CommandOwner, Found, LineSink, WorkspaceView};
+use super::{Background, CancelToken, CommandOwner, Found, LineSink, WorkspaceView};
 
 /// A tool of one session, built in or supplied by another program.
 #[async_trait]
@@ -113,6 +113,8 @@ pub struct ToolContext {
     pub commands: Arc<dyn CommandOwner>,
     /// Keeps long output.
     pub artifacts: Arc<dyn Artifacts>,
+    /// Runs what goes on when the call has ended.
+    pub background: Arc<dyn Background>,
     /// Receives lines about the progress of the call.
     pub progress: LineSink,
     /// Cancels the call.

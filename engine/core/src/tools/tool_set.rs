@@ -10,8 +10,8 @@ use serde_json::{Map, Number, Value};
 use crate::failpoint;
 use crate::fault::Faults;
 use crate::ports::{
-    Access, Schema, Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome,
-    ToolOutput, ToolSpec, Visibility,
+    Access, AccessClass, Schema, Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration,
+    ToolOutcome, ToolOutput, ToolSpec, Visibility, WorkspaceView,
 };
 
 /// The maximum number of bytes of a message about invalid arguments.
@@ -68,6 +68,19 @@ impl ToolSet {
     #[must_use]
     pub fn classify(&self, call: &ToolCall) -> Access {
         self.classified(call).map_or_else(Access::none, |(_, access)| access)
+    }
+
+    /// Does the same with the paths that those of the call lead to: two names of one file are one path.
+    pub async fn resolved(&self, call: &ToolCall, view: &dyn WorkspaceView) -> Access {
+        let Some((tool, mut access)) = self.classified(call) else { return Access::none() };
+        if let AccessClass::Read(paths) | AccessClass::Write(paths) = &mut access.class {
+            for path in paths {
+                if let Some(found) = tool.find(view, path).await {
+                    *path = found.path().to_string_lossy().into_owned();
+                }
+            }
+        }
+        access
     }
 
     /// Returns the tool of a call and how the call accesses its surroundings, unless it is invalid.

@@ -28,8 +28,8 @@ const _: () = assert!(SHORT_OUTPUT_LINES < HEAD_LINES + TAIL_LINES);
 pub(super) struct Output {
     /// The whole output, or both ends of it.
     pub(super) text: String,
-    /// A notice about the rest of the output.
-    pub(super) notice: Option<String>,
+    /// Notices, such as where the rest of the output is.
+    pub(super) notices: Vec<String>,
     /// Whether a part is left out.
     pub(super) is_cut: bool,
 }
@@ -45,7 +45,7 @@ pub(super) async fn output(
         Ok(output) => output,
         Err(error) => {
             let text = format!("(the output cannot be read: {error})");
-            Output { text, notice: None, is_cut: true }
+            Output { text, notices: Vec::new(), is_cut: true }
         }
     }
 }
@@ -61,7 +61,7 @@ async fn read(
         // Where the limit of output is 0, nothing is kept anywhere.
         let notice = (end.dropped > 0).then(|| format!("{} bytes were not kept", end.dropped));
         let is_cut = notice.is_some();
-        return Ok(Output { text, notice, is_cut });
+        return Ok(Output { text, notices: Vec::from_iter(notice), is_cut });
     }
     let size = artifacts.size(artifact).await?;
     if size > HEAD_READ + TAIL_READ {
@@ -78,7 +78,7 @@ async fn read(
     if all.len() <= HEAD_BYTES + TAIL_BYTES && lines <= HEAD_LINES + TAIL_LINES {
         let notice = (end.dropped > 0).then(|| full_output_notice(artifact, end));
         let is_cut = notice.is_some();
-        return Ok(Output { text: all.to_owned(), notice, is_cut });
+        return Ok(Output { text: all.to_owned(), notices: Vec::from_iter(notice), is_cut });
     }
     let ends = HeadAndTail { first: first_lines(all).to_owned(), last: last_lines(all).to_owned() };
     Ok(ends.output(artifact, end, &format!("of {lines} lines")))
@@ -97,7 +97,7 @@ impl HeadAndTail {
         let rest = full_output_notice(artifact, end);
         let notice = format!("Showing the first {above} and the last {below} {total}. {rest}");
         let text = format!("{first}\n\n[… the middle of the output is left out …]\n\n{last}");
-        Output { text, notice: Some(notice), is_cut: true }
+        Output { text, notices: vec![notice], is_cut: true }
     }
 }
 

@@ -10,6 +10,7 @@ use engine::ports::{
 };
 
 use super::output::output;
+use super::user_shell::UserShells;
 use super::{Bash, environment};
 use crate::builtin::Builtin as _;
 
@@ -21,6 +22,8 @@ const SIGNALLED: i32 = 128;
 pub struct UserShell {
     /// Owns the commands: what they leave in the background ends with it.
     pub commands: Arc<dyn CommandOwner>,
+    /// The user's shell.
+    pub shells: Arc<UserShells>,
     /// Where their whole output is kept.
     pub artifacts: Arc<dyn Artifacts>,
     /// The folder of the session.
@@ -54,9 +57,11 @@ impl UserShell {
         stop: CancelToken,
     ) -> Result<UserCommandEnd, CommandError> {
         let artifact = self.artifacts.reserve(Bash::NAME).await;
+        let shell = self.shells.get(self.commands.as_ref(), &stop).await;
+        let (script, arguments) = shell.script((None, command), None);
         let request = CommandRequest {
-            script: format!("exec 2>&1; {command}"),
-            arguments: Vec::new(),
+            script,
+            arguments,
             folder: self.folder.clone(),
             environment: environment(&BTreeMap::new()),
             output: artifact.path.clone(),

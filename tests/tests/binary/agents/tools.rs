@@ -122,6 +122,42 @@ fn floods(asked: &Asked) -> Answer {
     Answer::call("read", &json!({ "path": path, "offset": 100_000, "limit": 1 }))
 }
 
+/// Starts a server in the background, asks it by another command, and leaves it running. A second one that has
+/// left its process group stays, too.
+fn serves(server: &Path) -> impl Script + use<> {
+    let serve = format!(
+        "setsid sleep 1000 & mkfifo $TMPDIR/ask; echo $$ $! > {}; while read word < $TMPDIR/ask; do \
+         echo \"the answer to $word\" > $TMPDIR/part; mv $TMPDIR/part $TMPDIR/answer; done",
+        server.display()
+    );
+    let ask = "until [ -p $TMPDIR/ask ]; do sleep 0.02; done; echo nonce-k7 > $TMPDIR/ask; \
+               until [ -e $TMPDIR/answer ]; do sleep 0.02; done; cat $TMPDIR/answer";
+    move |asked: &Asked| match asked.answers() {
+        0 => Answer::call("bash", &json!({ "command": serve, "background": true })),
+        1 => {
+            assert!(asked.result().starts_with("Background command 1 is running"));
+            Answer::calls(vec![bash(ask)])
+        }
+        2 => {
+            assert_eq!(asked.result(), "the answer to nonce-k7");
+            Answer::call("job", &json!({ "action": "list" }))
+        }
+        _ => {
+            assert!(asked.result().contains("Background command 1 is running for "));
+            Answer::yields(&json!("done"))
+        }
+    }
+}
+
+/// Checks that no process is left of those that wrote their ids into a file.
+fn expect_gone(server: &Path) {
+    let ids = std::fs::read_to_string(server).expect("the server has begun");
+    for id in ids.split_whitespace() {
+        let is_left = Path::new("/proc").join(id).exists();
+        assert!(!is_left, "the process {id} has outlived its task");
+    }
+}
+
 /// Checks that the flood is kept whole beside the log of its agent.
 fn expect_flood(place: &Sandbox, run: &str) {
     let artifacts = place.home().data().join("artifacts").join(run).join("floods");
@@ -157,8 +193,11 @@ fn calls_of_one_answer_are_done_in_their_order_commands_side_by_side_and_none_af
     model.talk("side-by-side", side_by_side);
     model.talk("floods", floods);
     model.talk("searches", searches);
+    let server = place.folder().join("server");
+    model.talk("serves", serves(&server));
     let plan = Plan::default().top(&format!("model = {:?}", model.route()));
-    let names = ["edits", "other-case", "around-a-yield", "side-by-side", "floods", "searches"];
+    let names =
+        ["edits", "other-case", "around-a-yield", "side-by-side", "floods", "searches", "serves"];
     let plan = names.iter().fold(plan, |plan, name| plan.agent(name, &marker(name)));
     let run = place.run_plan(&repository, &plan).arg("--base-url").arg(model.base_url());
     let running = run.start();
@@ -182,5 +221,6 @@ fn calls_of_one_answer_are_done_in_their_order_commands_side_by_side_and_none_af
     assert_eq!(finished.task("other-case")["yield"], "done", "{finished}");
     assert_eq!(model.asked("around-a-yield").len(), 1);
     expect_flood(&place, &finished.run_name());
+    expect_gone(&server);
     place.expect_nothing_left(&repository);
 }

@@ -1,0 +1,87 @@
+//! The arguments of `bash`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::user_shell::quoted;
+use crate::builtin::{rename, text};
+use crate::error::ToolError;
+
+/// What to run.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BashArguments {
+    /// The command, for a shell.
+    pub(super) command: String,
+    /// After how many seconds it is stopped; 300 if left out, or never in the background.
+    #[schemars(range(min = 1, max = 3600))]
+    pub(super) timeout: Option<u64>,
+    /// The folder to run it in, relative to the folder you are in.
+    pub(super) cwd: Option<String>,
+    /// Environment variables for it.
+    pub(super) env: Option<BTreeMap<String, String>>,
+    /// Whether it runs on in the background; the call returns at once.
+    pub(super) background: Option<bool>,
+    /// A name: the command starts in the folder where the last one with the same name has ended, unless
+    /// that was in the background.
+    pub(super) session: Option<String>,
+}
+
+impl BashArguments {
+    /// Renames what models spell differently.
+    pub(super) fn reshape(arguments: &mut Map<String, Value>) {
+        rename(arguments, "command", &["cmd", "script"]);
+        rename(arguments, "cwd", &["workdir", "dir", "directory"]);
+        rename(arguments, "background", &["run_in_background", "async"]);
+        if let Some(Value::Object(variables)) = arguments.get_mut("env") {
+            for value in variables.values_mut() {
+                if matches!(value, Value::Number(_) | Value::Bool(_)) {
+                    *value = Value::String(value.to_string());
+                }
+            }
+        }
+    }
+
+    /// Returns an error for what no process can get.
+    pub(super) fn check(&self) -> Result<(), ToolError> {
+        let wrong = |what: &str| Err(ToolError::Arguments(what.to_owned()));
+        if self.command.contains('\0') {
+            return wrong("the command has a NUL in it");
+        }
+        for (name, value) in self.env.iter().flatten() {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return wrong("/env: a name is not empty and has no `=`, and nothing has a NUL");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the command as it is judged: with its variables before it, which may change what it does.
+pub(super) fn judged_command(arguments: &Map<String, Value>) -> String {
+    let command = text(arguments, "command");
+    let Some(Value::Object(variables)) = arguments.get("env") else { return command };
+    let assigned: String = variables
+        .iter()
+        .map(|(name, value)| format!("{name}={}; ", quoted(value.as_str().unwrap_or_default())))
+        .collect();
+    format!("{assigned}{command}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_command_is_judged_with_its_variables() {
+        let judged = |arguments: Value| judged_command(arguments.as_object().unwrap());
+        assert_eq!(judged(json!({ "command": "make" })), "make");
+        let arguments = json!({ "command": "make x", "env": { "CC": "it's", "V": "1" } });
+        assert_eq!(judged(arguments), r"CC='it'\''s'; V='1'; make x");
+    }
+}
