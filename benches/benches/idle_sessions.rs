@@ -30,6 +30,7 @@ const COUNT: &str = "REGATTA_BENCH_SESSIONS";
 const SCENARIO: &str = "version = 1\n[[turn]]\ntext = \"Hello.\"\n";
 
 fn main() -> ExitCode {
+    regatta::launch();
     if let Some(count) = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()) {
         let folder = std::env::current_dir().expect("there is one");
         hold(&folder, count).expect("the sessions can be opened");

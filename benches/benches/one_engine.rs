@@ -19,7 +19,6 @@ use protocol::{
     SessionEvent, UserInput, VerifySpec, WorkspaceNeeds,
 };
 use regatta::app_context::AppContext;
-use regatta::launcher;
 use rustix::time::{ClockId, clock_gettime};
 use test_limit::within;
 use tests::fakes::task;
@@ -56,9 +55,7 @@ const SCENARIO: &str = "version = 1\n[[turn]]\ntext = \"Hello.\"\n";
 
 fn main() -> ExitCode {
     // The engine starts this program again to run the commands of tasks.
-    if let Some(ended) = launcher::launch() {
-        return ended;
-    }
+    regatta::launch();
     let mut report = Report::new(
         "one engine",
         "One engine in which runs of a command that changes a file, and sessions of one answer, follow each \

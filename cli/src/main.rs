@@ -12,11 +12,8 @@ use regatta::launcher;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if let Some(ended) = launcher::launch() {
-        return ended;
-    }
+    regatta::launch();
     allocator::give_memory_back_soon();
     launcher::hide_memory();
-    isolation::initialise();
     process::report(args::parse(std::env::args_os()).and_then(dispatch))
 }

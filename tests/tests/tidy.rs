@@ -7,6 +7,7 @@ mod depth;
 mod flows;
 mod jobs;
 mod layers;
+mod library;
 mod names;
 mod paper;
 mod prose;

@@ -21,7 +21,6 @@ use engine::ports::ModelRequest;
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{EventKind, InputId, Message, ModelRoute, SessionEvent, UserInput};
 use regatta::app_context::AppContext;
-use regatta::launcher;
 
 /// What the model says: it reads a file and repeats what is in it.
 const SCENARIO: &str = r#"
@@ -36,9 +35,7 @@ text = "The file says: {{words}}"
 
 fn main() -> ExitCode {
     // The engine starts this program again to run the commands of tools.
-    if let Some(ended) = launcher::launch() {
-        return ended;
-    }
+    regatta::launch();
     let ran = tempfile::tempdir().map_err(Into::into).and_then(|folder| run(folder.path()));
     match ran {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,6 +13,7 @@ use engine::compaction::{
 use engine::fault::Faults;
 use engine::ports::{
     Clock, Commands, GateStoreError, Ids, Isolation, NoExternalWorkers, Schemas, SessionLogs,
+    ToolFactory,
 };
 use engine::request::{FallbackRevert, RequestPolicy, RetryPolicy, Watchdog};
 use engine::session::MemorySessionLogs;
@@ -77,6 +78,8 @@ pub struct AppContext {
     pub clock: Arc<dyn Clock>,
     /// The user's shell.
     pub shells: Arc<UserShells>,
+    /// The tools besides those that are built in.
+    pub(crate) own_tools: Vec<Arc<dyn ToolFactory>>,
     /// The files of session logs.
     log_files: SessionLogFiles,
 }
@@ -121,6 +124,7 @@ impl AppContext {
             user_models,
             clock,
             shells: Arc::new(shells),
+            own_tools: Vec::new(),
             log_files,
         })
     }
@@ -145,6 +149,7 @@ impl AppContext {
     /// # Errors
     /// The engine cannot be opened, for instance because the machine has no resources left.
     pub async fn open_engine(&self, capacity: NonZeroUsize) -> Result<Engine, Error> {
+        launcher::check_prepared()?;
         // `main` has called this already, but a program that embeds this crate possibly has not.
         launcher::hide_memory();
         let rules = self.environment_rules();
@@ -160,9 +165,7 @@ impl AppContext {
             commands,
             gates: self.gate_files().ok().map(|files| Arc::new(files) as Arc<_>),
             models: Arc::clone(&self.models) as Arc<_>,
-            tools: vec![Arc::new(
-                Builtins::new(self.faults.clone()).with_shells(Arc::clone(&self.shells)),
-            )],
+            tools: self.tools(),
             artifacts: Arc::new(ArtifactFolders),
             external: Arc::new(NoExternalWorkers),
             absences: Arc::default(),
@@ -203,6 +206,13 @@ impl AppContext {
                 Arc::new(self.log_files.clone().with_lock_timeout(SESSION_LOCK_TIMEOUT))
             }
         }
+    }
+
+    /// Returns what builds the tools of sessions and tasks.
+    pub(crate) fn tools(&self) -> Vec<Arc<dyn ToolFactory>> {
+        let built_in = Builtins::new(self.faults.clone()).with_shells(Arc::clone(&self.shells));
+        let built_in: Arc<dyn ToolFactory> = Arc::new(built_in);
+        std::iter::once(built_in).chain(self.own_tools.iter().cloned()).collect()
     }
 
     /// Returns which environment variables the processes of tasks and sessions get. Those of a task or session

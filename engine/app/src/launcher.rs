@@ -2,8 +2,11 @@
 //! again.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
+use crate::error::{Error, ErrorKind};
 
 /// Closes the memory and the environment of this process, which hold keys, to other processes of the
 /// same user, such as the commands of tasks. Root can still read them.
@@ -28,25 +31,46 @@ pub fn launcher() -> Command {
     command
 }
 
-/// Is the launcher if the program was started as that, and returns its exit code. Call it first of
-/// all: the memory of the launcher should stay as small as it is then.
-#[must_use]
-pub fn launch() -> Option<std::process::ExitCode> {
-    if std::env::args_os().nth(1).is_none_or(|word| word != LAUNCHER) {
-        return None;
+/// Whether [`launch`] was called.
+static IS_PREPARED: AtomicBool = AtomicBool::new(false);
+
+/// Prepares the process for an engine. It must be the first line of `main`: an engine starts its program
+/// again as the launcher of commands, which this function then is, and it sets up libgit2 before there are
+/// other threads. In the launcher it does not return.
+///
+/// Without it, no engine is opened.
+pub fn launch() {
+    if std::env::args_os().nth(1).is_some_and(|word| word == LAUNCHER) {
+        // Nobody reads what the launcher writes. The engine notices its end.
+        let ended = exec::launch();
+        std::process::exit(i32::from(ended.is_err()));
     }
-    // Nobody reads what the launcher writes. The engine notices its end.
-    let ended = exec::launch();
-    Some(if ended.is_ok() {
-        std::process::ExitCode::SUCCESS
-    } else {
-        std::process::ExitCode::FAILURE
-    })
+    isolation::initialise();
+    IS_PREPARED.store(true, Ordering::Relaxed);
+}
+
+/// Checks that the program has called [`launch`]. Without it, the program would be started a second time in
+/// place of the launcher.
+pub(crate) fn check_prepared() -> Result<(), Error> {
+    if IS_PREPARED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Bug, "this program cannot be the launcher of commands")
+        .because("it has not called `regatta::launch()`")
+        .hint("regatta::launch(); as the first line of `main`"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_the_first_line_of_main_no_engine_is_opened_and_the_error_names_it() {
+        let refused = check_prepared().unwrap_err();
+        assert!(refused.to_string().contains("regatta::launch()"), "{refused}");
+        launch();
+        assert_eq!(check_prepared(), Ok(()));
+    }
 
     #[test]
     fn a_process_that_is_hidden_cannot_be_looked_into() {

@@ -7,10 +7,12 @@
 
 pub mod app_context;
 pub mod each;
+mod embedding;
 pub mod error;
 pub mod gc;
 pub mod launcher;
 pub mod model;
+mod own_tool;
 pub mod plan;
 pub mod recovery;
 pub mod runs;
@@ -20,4 +22,21 @@ pub mod workspace_needs;
 
 #[cfg(test)]
 #[macro_use]
+pub use actors::{
+    Engine, Events, OpenSessionError, SessionHandle, SessionSpec, Submission, SubmitError, Submitted,
+    ToolSetup,
+};
+pub use app_context::AppContext;
+pub use engine::ports::{
+    Access, AccessClass, Concurrency, Repository, Tool, ToolBuildError, ToolContext, ToolEnv,
+    ToolFactory, ToolOutcome, ToolOutput, ToolSpec, Visibility,
+};
+pub use launcher::launch;
+pub use own_tool::OwnTool;
+pub use protocol::{
+    Agent, Command, Event, EventKind, Failure, InputId, Message, ModelRoute, RunSpec, SessionEvent,
+    TaskName, TaskSpec, ToolCall, UserInput, Work,
+};
+pub use recovery::{OpenedRepository, open_repository};
+
 extern crate test_limit;

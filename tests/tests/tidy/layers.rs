@@ -97,7 +97,8 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("async-trait", &[]),
     ("base64", &["regatta"]),
     ("image", &["regatta", "regatta-cli"]),
-    ("axum", &["regatta-providers", "regatta-tests"]),
+    // For an example of the library only.
+    ("axum", &["regatta", "regatta-providers", "regatta-tests"]),
     ("bytes", &["regatta-providers", "regatta-tests"]),
     ("clap", &["regatta-cli"]),
     ("clap_complete", &["regatta-cli"]),

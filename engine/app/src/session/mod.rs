@@ -1,6 +1,7 @@
 //! Sessions: their folder, their log, their system prompt, their prompts, and what they are opened with.
 
 mod home;
+mod ask;
 mod log_choice;
 mod prompt_files;
 mod prompt_image;
@@ -11,6 +12,7 @@ mod task_sessions;
 
 pub use home::{HomeWork, WorkingFolder, working_folder};
 pub use log_choice::{ChosenLog, LogStorage, Sessions};
+pub use ask::{AskError, ask};
 pub use prompt_files::{
     FileContent, IncludedFile, IncludedImage, ReadFile, find, foreign_note, include, read,
 };
