@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::elsewhere::{SETTINGS, STOP, UPDATE, as_shown, with_words};
+use crate::elsewhere::{STOP, UPDATE, as_shown, with_words};
 use regatta::error::Error;
 
 /// A feature that the program recognises and refuses.
@@ -45,8 +45,6 @@ const MISSING: &[Missing] = &[
     command("budget", "raising a budget", "regatta run --limit cost=2.00USD TASK (of each task)"),
     command("workspaces", "listing workspaces", "regatta runs show <RUN>\nregatta diff <RUN/TASK>"),
     command("agents", "listing agents", "regatta run --model MODEL TASK…"),
-    command("config", "editing the settings", SETTINGS),
-    command("trust", "trusting a project", "leave it out: the settings of a project are not read"),
     command("doctor", "checking the machine", "regatta run --dry-run --exec true\nregatta models"),
     command("batch", "running tasks over many repositories", "regatta run --repo A --repo B TASK"),
     command("serve", "serving other programs", "regatta run --json\nregatta -p --mode json"),

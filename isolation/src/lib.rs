@@ -56,7 +56,7 @@ pub use libgit_setup::initialise;
 pub use merged_workspace::{MergedCopies, MergedCopy};
 pub use paths::IsolationPaths;
 pub use port::Repositories;
-pub use repository::git_state_at;
+pub use repository::{git_state_at, head_tree};
 pub use retention::{
     OpenedStore, PreparedRemoval, Removal, StoreContents, StoreRetention, StoredCapture,
 };

@@ -9,8 +9,8 @@ use regatta::runs::{LandAgain, TargetWords};
 
 use super::targets::KeptArgs;
 use super::{
-    Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RunArgs, RunsArgs,
-    SettleArgs, ShowArgs, TargetsArgs, help_text, run_help,
+    ConfigArgs, Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RunArgs,
+    RunsArgs, SettleArgs, ShowArgs, TargetsArgs, TrustArgs, help_text, run_help,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -93,6 +93,12 @@ pub enum Command {
     /// Show the provider accounts in use, and what requests wait for
     #[command(long_about = help_text::GATES)]
     Gates,
+    /// Let settings of a project count that run commands or allow more
+    #[command(long_about = help_text::TRUST)]
+    Trust(TrustArgs),
+    /// List the settings, and where each was set
+    #[command(long_about = help_text::CONFIG)]
+    Config(ConfigArgs),
     /// Store the API key of a provider
     #[command(long_about = help_text::LOGIN)]
     Login(LoginArgs),

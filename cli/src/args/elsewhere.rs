@@ -188,7 +188,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("server", "regatta -p --mode json PROMPT (prints events)"),
     ("session", "regatta --resume"),
     ("sessions", "regatta --resume"),
-    ("settings", SETTINGS),
+    ("settings", "regatta config"),
     ("setup-token", "regatta login"),
     ("sh", "regatta run --exec <LINE>"),
     ("signin", "regatta login"),

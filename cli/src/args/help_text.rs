@@ -88,6 +88,35 @@ until when and why no request is sent. All engines of a user share these
 limits. An account is an address and a key; the key is named by its source,
 and never shown.";
 
+pub(super) const TRUST: &str = "\
+Shows which settings of .regatta/config.yml at the root of the repository run
+commands or allow more than your own settings, and asks whether you trust them.
+
+Examples:
+  regatta trust
+  regatta trust --yes
+  regatta trust --list
+  regatta trust --revoke
+  regatta trust --revoke isolation.setup 'bash(make *)'
+
+Such settings have no effect until you trust them, and none after a change of
+their value or of a file that their commands run. The other settings need no
+trust. --list and --revoke include the rules that you have made with `always`
+(docs/approvals.md).";
+
+pub(super) const CONFIG: &str = "\
+Lists the settings with their values, and the origin of each value that is not
+a default.
+
+Examples:
+  regatta config
+  regatta config limits
+  regatta config approvals.mode --json
+
+Later ones take precedence: the defaults, config.yml in the folder of the
+settings, .regatta/config.yml of the repository, variables such as
+REGATTA_LIMITS_WALL, options. To change a setting, edit one of the files.";
+
 pub(super) const MODELS_REFRESH: &str = "\
 Fetches newer facts about models from models.dev, or reads them from a file in
 the same form.

@@ -17,6 +17,7 @@ mod run_help;
 mod runs;
 mod settle;
 mod targets;
+mod trust;
 mod verify;
 
 pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
@@ -41,4 +42,5 @@ pub use settle::{
     ShowArgs, SideChoice, Staging, option_text,
 };
 pub use targets::TargetsArgs;
+pub use trust::{ConfigArgs, TrustAction, TrustArgs};
 pub use verify::{VerifyArgs, VerifyTimeout};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use config::{DataPaths, Settings, Sources};
+use config::DataPaths;
 use engine::fault::Faults;
 use engine::ports::Repository;
 use exec::EnvironmentRules;
@@ -19,9 +19,9 @@ use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::run_models::{add_known_models, known_models};
 use super::{
-    apply, conflicts, demo, diff, discard, dry_run, gates, gc, group_target, help, launch, login,
-    logs, manual, models, resolve_run, resolved_run, results, retry, run, run_group, runs,
-    schema as schemas, show, undo,
+    apply, config as settings_list, conflicts, demo, diff, discard, dry_run, gates, gc,
+    group_target, help, launch, login, logs, manual, models, project_settings, resolve_run,
+    resolved_run, results, retry, run, run_group, runs, schema as schemas, show, trust, undo,
 };
 use crate::args::{Arguments, Command, Execution, Globals, Parsed, Resolver, RetryArgs, RunArgs};
 use crate::render::{self, CommandHints, OutputStreams, View};
@@ -62,6 +62,8 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
         }),
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
         Command::Gates => gates::run(globals),
+        Command::Trust(args) => trust::run(globals, args, &mut out),
+        Command::Config(args) => settings_list::run(globals, args, &mut out),
         Command::Login(args) => in_runtime(async move |_| login::login(args, globals).await),
         Command::Logout(args) => login::logout(args, globals),
         Command::Schema(args) => schemas::run(args),
@@ -132,7 +134,8 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     if let Some(repositories) = run_group::repositories(globals, args)? {
-        let app = build_app(globals)?;
+        // Each has settings of its own.
+        let app = build_app_of(globals, None)?;
         return run_group::start(globals, &app, (&request, args), repositories, log).await;
     }
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
@@ -323,21 +326,21 @@ fn faults() -> Result<Faults, Error> {
 
 /// Reads the settings and opens the ledger.
 fn build_app(globals: &Globals) -> Result<AppContext, Error> {
+    build_app_of(globals, Some(&folder(globals)))
+}
+
+/// Reads the settings, with those of the project at `at`, and opens the ledger.
+fn build_app_of(globals: &Globals, at: Option<&Path>) -> Result<AppContext, Error> {
     let faults = faults()?;
     let places = DataPaths::of_this_process()?;
-    let sources = Sources {
-        file: &places.config_file(),
-        home: places.home(),
-        variable: &|name| std::env::var_os(name),
-        flags: &[],
-    };
-    let (settings, unknown) = Settings::load(&sources)?;
-    unknown.iter().for_each(|key| note(globals, &format!("warning: {key}")));
+    let say = |line: &str| note(globals, line);
+    let named = globals.repo().map(PathBuf::as_path);
+    let settings = project_settings::settings(&say, &places, at, named)?;
     AppContext::build(places, settings, faults)
 }
 
 /// Returns the folder in which the search for the repository starts.
-fn folder(globals: &Globals) -> PathBuf {
+pub(super) fn folder(globals: &Globals) -> PathBuf {
     globals.repo().cloned().unwrap_or_else(|| PathBuf::from("."))
 }
 

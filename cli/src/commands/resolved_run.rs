@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use engine::ports::Repository;
 use protocol::{CommitStyle, RunSpec, Work};
@@ -29,7 +28,6 @@ pub(super) async fn resolved(
 ) -> Result<RunSpec, Error> {
     request.note().iter().for_each(|line| say(&format!("warning: {line}")));
     let facts = repository.facts();
-    unread_settings(&facts.root).iter().for_each(|line| say(line));
     let tracked = || isolation::tracked_files(&facts.root).map_err(Error::from);
     let ground = ResolveInputs {
         root: &facts.root,
@@ -90,17 +88,4 @@ pub(super) fn anchor_scenarios(spec: &mut RunSpec) {
             agent.fallback.iter_mut().for_each(anchor_scenario);
         }
     }
-}
-
-/// Returns a note about settings in the repository. They are not read: a repository that nobody has
-/// declared to be trusted must not make commands run (`isolation.setup`).
-fn unread_settings(root: &Path) -> Option<String> {
-    let file = Path::new(".regatta/config.yml");
-    root.join(file).symlink_metadata().is_ok().then(|| {
-        let user = "your own settings and the options hold";
-        format!(
-            "note: {} of the repository is not read, because it is not trusted ({user})",
-            file.display()
-        )
-    })
 }

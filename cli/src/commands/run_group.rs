@@ -23,6 +23,7 @@ use regatta::recovery::open_repository;
 
 pub(super) use self::repositories::{GroupRepository, repositories, root_of};
 use super::note::note;
+use super::project_settings::context_of;
 use super::resolved_run::{anchor_scenarios, keep_set_variables, resolved};
 use super::run::{CancelOnSignal, submit_error, workspaces_of};
 use super::{dry_run, run};
@@ -98,11 +99,12 @@ impl Asked<'_> {
                 say(line);
             }
         };
-        let opened = open_repository(self.app, at).await?;
+        let app = context_of(&say, self.app, at)?;
+        let opened = open_repository(&app, at).await?;
         opened.found.iter().for_each(|line| say(&format!("note: {line}")));
         let repository = opened.repository;
         let (what, mut input) = ((self.request, self.args), self.input.as_slice());
-        let mut spec = resolved(&say, self.app, what, &*repository, &mut input).await?;
+        let mut spec = resolved(&say, &app, what, &*repository, &mut input).await?;
         keep_set_variables(&say, &mut spec);
         anchor_scenarios(&mut spec);
         spec.group = Some(self.group.clone());

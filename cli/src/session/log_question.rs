@@ -102,12 +102,12 @@ pub(super) fn of_other_folder(
 }
 
 /// Returns whether somebody can be asked.
-fn has_person() -> bool {
+pub(crate) fn has_person() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks a question that is answered with yes or no.
-fn is_confirmed(question: &str) -> bool {
+pub(crate) fn is_confirmed(question: &str) -> bool {
     let mut stderr = io::stderr();
     let _unread = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
     matches!(answer().as_str(), "y" | "Y" | "yes")

@@ -262,9 +262,10 @@ fn request_policy(settings: &Settings) -> RequestPolicy {
         local_watchdog: Watchdog {
             first_event: match first_event.origin {
                 Origin::BuiltIn => Watchdog::LOCAL_FIRST_EVENT,
-                Origin::User { .. } | Origin::Environment { .. } | Origin::CommandLine { .. } => {
-                    first_event.value
-                }
+                Origin::User { .. }
+                | Origin::Project { .. }
+                | Origin::Environment { .. }
+                | Origin::CommandLine { .. } => first_event.value,
             },
             idle,
         },

@@ -246,7 +246,8 @@ impl From<SettingsError> for Error {
         match error {
             SettingsError::Unreadable { source, .. } => settings.caused_by(&source).hint(HOME_HINT),
             // These say what is valid there.
-            SettingsError::TooLarge { .. }
+            SettingsError::Outside { .. }
+            | SettingsError::TooLarge { .. }
             | SettingsError::Malformed { .. }
             | SettingsError::UnknownRules(_)
             | SettingsError::Rule { .. }

@@ -18,6 +18,7 @@ pub mod recovery;
 pub mod runs;
 pub mod session;
 pub mod text;
+pub mod trust;
 pub mod workspace_needs;
 
 #[cfg(test)]

@@ -18,6 +18,12 @@ pub enum SettingsError {
         #[source]
         source: std::io::Error,
     },
+    /// The settings file of a project is a symlink that leads out of its repository.
+    #[error("{} leads out of the repository, so it is not read", .file.display())]
+    Outside {
+        /// The file.
+        file: PathBuf,
+    },
     /// The settings file is larger than the limit.
     #[error("{} is larger than {limit} bytes, which no settings file is", .file.display())]
     TooLarge {
@@ -92,6 +98,13 @@ pub enum Origin {
         /// The line, from 1.
         line: u64,
     },
+    /// The settings file of the project.
+    Project {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: u64,
+    },
     /// The environment.
     Environment {
         /// The variable.
@@ -108,7 +121,9 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("the defaults"),
-            Self::User { file, line } => write!(f, "{}:{line}", file.display()),
+            Self::User { file, line } | Self::Project { file, line } => {
+                write!(f, "{}:{line}", file.display())
+            }
             Self::Environment { variable } => write!(f, "the variable {variable}"),
             Self::CommandLine { flag } => write!(f, "the option {flag}"),
         }

@@ -32,10 +32,14 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// Reads the user's file. A file that does not exist sets nothing.
-    pub(crate) fn of_file(file: &Path) -> Result<Self, SettingsError> {
+    /// Reads the file `at`, which the user knows as `file`. One that does not exist sets nothing.
+    pub(crate) fn of_file(
+        at: &Path,
+        file: &Path,
+        origin: impl Fn(u64) -> Origin,
+    ) -> Result<Self, SettingsError> {
         let unreadable = |source| SettingsError::Unreadable { file: file.to_owned(), source };
-        let bytes = match read_bounded(file) {
+        let bytes = match read_bounded(at) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(unreadable(error)),
@@ -45,7 +49,7 @@ impl Layer {
         }
         let text = utf8_text(bytes)
             .map_err(|(error, _)| malformed(file, error.line, &format!("it is {}", error.what)))?;
-        Self::of_text(&text, file, |line| Origin::User { file: file.to_owned(), line })
+        Self::of_text(&text, file, origin)
     }
 
     /// Parses the text of a settings file.

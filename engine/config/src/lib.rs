@@ -1,4 +1,4 @@
-//! The settings of the user with their origins, and the folders of the program.
+//! The settings of the user and of a project with their origins, and the folders of the program.
 
 mod data_paths;
 mod error;
@@ -9,8 +9,12 @@ mod key_store;
 mod layer;
 mod mistake;
 mod models_file;
+mod narrower;
 mod prices;
+mod project;
+mod project_mark;
 mod quantity;
+mod raw_json;
 mod secret;
 mod settings;
 mod value;
@@ -31,11 +35,13 @@ pub use models_file::{
     ModelsFile, OauthEntry, ProviderEntry,
 };
 pub use prices::ModelPrice;
+pub use project::{PROJECT_FILE, ProjectSettings, WithheldPower};
+pub use project_mark::ProjectMark;
 pub use quantity::{
     QuantityError, parse_age, parse_cost, parse_count, parse_duration, parse_size, parse_store_size,
 };
 pub use secret::{KeyError, Secret, ValueSource, api_key};
-pub use settings::{Flag, Settings, Sources};
+pub use settings::{Flag, LoadedSettings, Settings, Sources};
 
 #[cfg(test)]
 #[macro_use]

@@ -1,7 +1,8 @@
-//! Loads the settings: merges the layers and checks every value.
+//! Every setting, with its type and its origin.
+
+mod load;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,41 +11,13 @@ use protocol::{
     ApprovalMode, ApprovalRule, Approvals, CommitStyle, Cost, IsolationMode, MergeMode, TaskLimits,
 };
 
-use crate::error::{Origin, Setting};
-use crate::error::{SettingsError, UnknownKey};
+pub(crate) use self::load::{DEFAULTS, Values, check_layer};
+pub use self::load::{Flag, LoadedSettings, Sources};
+use crate::error::{Origin, Setting, SettingsError};
 use crate::fallback_chains::{FallbackChains, RevertPolicy};
 use crate::key::Key;
-use crate::layer::Layer;
 use crate::prices::ModelPrice;
 use crate::value::{Expected, RawValue};
-
-/// The text of the defaults file, which also explains each setting.
-const DEFAULTS: &str = include_str!("defaults.yml");
-const DEFAULTS_FILE: &str = "defaults.yml";
-
-/// The sources of settings besides the defaults. The user's file overrides the defaults, the
-/// environment overrides the file, and the command line overrides the environment.
-pub struct Sources<'a> {
-    /// The user's file, which need not exist: [`crate::DataPaths::config_file`].
-    pub file: &'a Path,
-    /// The user's home, for paths that begin with `~/`: [`crate::DataPaths::home`].
-    pub home: Option<&'a Path>,
-    /// Looks up an environment variable.
-    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The command line options that change a setting.
-    pub flags: &'a [Flag],
-}
-
-/// A command line option that changes a setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flag {
-    /// The setting.
-    pub key: Key,
-    /// The option as it was typed: `--jobs`.
-    pub name: String,
-    /// The value of the option.
-    pub value: String,
-}
 
 /// Every setting, with the origin of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,34 +123,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads and checks all layers. Returns the settings, and the unknown keys of the file for a
-    /// warning.
-    ///
-    /// # Errors
-    /// The file cannot be read, or a value is invalid, even one that another layer overrides.
-    pub fn load(sources: &Sources<'_>) -> Result<(Self, Vec<UnknownKey>), SettingsError> {
-        let home = sources.home;
-        let user = Layer::of_file(sources.file)?;
-        let unknown = user.unknown;
-        let flags = sources.flags.iter().map(|Flag { key, name, value }| {
-            let origin = Origin::CommandLine { flag: name.clone() };
-            (*key, (RawValue::Text(value.clone()), origin))
-        });
-        let flags = Layer { given: flags.collect(), unknown: Vec::new() };
-        let mut values =
-            Layer::of_text(DEFAULTS, Path::new(DEFAULTS_FILE), |_| Origin::BuiltIn)?.given;
-        for layer in [user.given, Layer::of_environment(sources.variable).given, flags.given] {
-            // An invalid value is an error even if another layer overrides it.
-            for (key, (given, origin)) in &layer {
-                check_rules(*key, given, origin)?;
-                check(*key, given, home)
-                    .map_err(|expected| wrong(*key, given, origin, expected))?;
-            }
-            values.extend(layer);
-        }
-        Ok((Self::from_values(&values, home)?, unknown))
-    }
-
     /// Returns the limits of a task that sets no limits itself.
     #[must_use]
     pub fn task_limits(&self) -> TaskLimits {
@@ -274,67 +219,6 @@ impl Settings {
             retention_older_than: required(values, Key::RetentionOlderThan, RawValue::age)?,
             retention_keep_size: optional(values, Key::RetentionKeepSize, RawValue::store_size)?,
         })
-    }
-}
-
-/// The merged values of all layers.
-type Values = BTreeMap<Key, (RawValue, Origin)>;
-
-/// Checks one value of a layer.
-fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected> {
-    match key {
-        Key::MaxConcurrency | Key::ProviderConcurrency => given.count().map(drop),
-        Key::IsolationMode => given.isolation().map(drop),
-        Key::MergeMode => given.merge().map(drop),
-        Key::CommitStyle => given.commit_style().map(drop),
-        Key::IsolationDir => given.folder(home).map(drop),
-        Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput | Key::RetentionKeepSize => {
-            given.size().map(drop)
-        }
-        Key::IsolationSetup => given.commands().map(drop),
-        Key::IsolationCarry | Key::IsolationUnion => given.globs().map(drop),
-        Key::ApprovalMode => given.approval_mode().map(drop),
-        Key::ApprovalsDeny | Key::ApprovalsAsk | Key::ApprovalsAllow => given.rules().map(drop),
-        Key::BranchPrefix => given.prefix().map(drop),
-        Key::EnvRemove | Key::EnvPass => given.variables().map(drop),
-        Key::EnvKeepOnly => given.some_variables().map(drop),
-        Key::LimitWall | Key::RetentionOlderThan => given.duration().map(drop),
-        Key::LimitTurns => given.turns().map(drop),
-        Key::LimitTokens => given.tokens().map(drop),
-        Key::LimitCost => given.cost().map(drop),
-        Key::ModelDefault | Key::ModelSmol | Key::ModelSlow | Key::ModelPlan => {
-            given.model().map(drop)
-        }
-        Key::Prices => given.prices().map(drop),
-        Key::RetryEnabled
-        | Key::CompactionEnabled
-        | Key::BranchSummaryEnabled
-        | Key::ImagesAutoResize
-        | Key::SessionsDurable => given.boolean().map(drop),
-        Key::CompactionThresholdPercent => given.percent().map(drop),
-        Key::CompactionThresholdTokens
-        | Key::CompactionReserve
-        | Key::CompactionKeepRecent
-        | Key::BranchSummaryReserve => given.tokens().map(drop),
-        Key::RetryMaxRetries => given.retries().map(drop),
-        Key::RetryBaseDelay => given.milliseconds().map(drop),
-        Key::RetryFallbackChains => given.fallback_chains().map(drop),
-        Key::RetryFallbackRevertPolicy => given.revert_policy().map(drop),
-        Key::QuotaWait => given.duration().map(drop),
-        Key::RetryOutage | Key::StreamFirstEventTimeout | Key::StreamIdleTimeout => {
-            given.timeout().map(drop)
-        }
-    }
-}
-
-/// Checks the rules of one value, each of which has an error of its own.
-fn check_rules(key: Key, given: &RawValue, origin: &Origin) -> Result<(), SettingsError> {
-    match key {
-        Key::ApprovalsDeny | Key::ApprovalsAsk | Key::ApprovalsAllow => match given.rule_error() {
-            Some(error) => Err(SettingsError::Rule { origin: origin.clone(), key, error }),
-            None => Ok(()),
-        },
-        _ => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ mod tests;
 pub(crate) use index_change::change_index;
 pub(crate) use notices::is_partial;
 pub(crate) use open::Repo;
-pub use open::git_state_at;
+pub use open::{git_state_at, head_tree};
 pub(crate) use open_git::{init_git, open_bare, open_git};
 pub(crate) use ref_lock::{is_cut_off, new_pack_folder, release_cut_off};
 pub(crate) use ref_update::{RefUpdate, RefUpdated};

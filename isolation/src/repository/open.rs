@@ -159,6 +159,14 @@ pub fn git_state_at(at: &Path) -> Option<(PathBuf, GitState)> {
     Some((canonical(git.workdir()?).ok()?, git_state(&git)))
 }
 
+/// Returns the id of the tree of HEAD; `None` if there is no commit or no repository that can be opened.
+#[must_use]
+pub fn head_tree(at: &Path) -> Option<String> {
+    let git = open_git(at, RepositoryOpenFlags::empty()).ok()?;
+    let tree = git.head().ok()?.peel_to_tree().ok()?;
+    Some(tree.id().to_string())
+}
+
 fn canonical_folder(at: &Path) -> Result<PathBuf> {
     let refused = |because: String| IsolationError::Refused {
         what: format!("cannot open {}", at.display()),

@@ -172,6 +172,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     (
         "sha2",
         &[
+            "regatta",
             "regatta-group-log",
             "regatta-isolation",
             "regatta-providers",

@@ -258,8 +258,6 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["budget", "r0000", "--add", "cost=1"],
         &["workspaces", "list"],
         &["agents"],
-        &["config"],
-        &["trust"],
         &["doctor"],
         &["batch", "init"],
         &["serve"],

@@ -8,6 +8,7 @@ use std::time::Duration;
 use protocol::{ApprovalMode, ApprovalRule, IsolationMode, MergeMode, TaskLimits};
 
 use super::{DEFAULTS, Flag, Settings, Sources};
+use crate::project_mark::{DocumentedKey, documented_keys};
 use crate::{Key, Origin, SettingsError, UnknownKey};
 
 type Loaded = Result<(Settings, Vec<UnknownKey>), SettingsError>;
@@ -72,20 +73,10 @@ fn without_a_file_everything_is_as_the_defaults_say() {
 #[test]
 fn every_setting_is_in_the_defaults_file_under_a_remark_that_explains_it() {
     let mut documented = BTreeSet::new();
-    let mut groups: Vec<(usize, &str)> = Vec::new();
-    let mut before = "";
-    for line in DEFAULTS.lines() {
-        let depth = line.len() - line.trim_start().len();
-        if let Some((name, _)) = line.trim().split_once(':').filter(|_| !line.contains('#')) {
-            groups.retain(|(outer, _)| *outer < depth);
-            groups.push((depth, name));
-            let path: Vec<_> = groups.iter().map(|(_, name)| *name).collect();
-            if let Some(key) = Key::find(&path.join(".")) {
-                assert!(before.trim_start().starts_with("# "), "{key} has no remark above it");
-                assert!(documented.insert(key), "{key} is there twice");
-            }
-        }
-        before = line;
+    for DocumentedKey { key, mark, above } in documented_keys(DEFAULTS) {
+        assert!(above.trim_start().starts_with("# "), "{key} has no remark above it");
+        assert!(mark.is_some(), "{key} has no mark behind it: what may a project do with it?");
+        assert!(documented.insert(key), "{key} is there twice");
     }
     assert_eq!(documented, BTreeSet::from(Key::ALL));
 }

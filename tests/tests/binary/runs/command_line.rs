@@ -65,10 +65,10 @@ fn completions_of_each_shell_name_every_command_and_bash_completes_with_them() {
     }
     let file = place.folder().join("completions.bash");
     std::fs::write(&file, print("completions bash")).expect("a file can be written");
-    let complete = "source \"$0\"; COMP_WORDS=(regatta con); COMP_CWORD=1
-        _regatta regatta con regatta; echo \"${COMPREPLY[@]}\"";
+    let complete = "source \"$0\"; COMP_WORDS=(regatta conf); COMP_CWORD=1
+        _regatta regatta conf regatta; echo \"${COMPREPLY[@]}\"";
     let output = Command::new("/bin/bash").args(["-c", complete]).arg(&file).output();
     let output = output.expect("bash can be run");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "conflicts\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "conflicts config\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

@@ -264,20 +264,6 @@ fn ctrl_c_and_a_kill_end_a_setup_and_capture_nothing_of_it() {
 }
 
 #[test]
-fn settings_of_a_repository_make_no_command_run() {
-    let place = sandbox();
-    let repository = place.repository();
-    let proof = place.folder().join("proof");
-    let settings = format!("isolation:\n  setup: touch '{}'\n", proof.display());
-    repository.write(".regatta/config.yml", settings);
-    repository.commit("settings of the repository");
-    let finished = place.run_in(&repository).exec("echo x > x.txt").run().expect_code(0);
-    let told = "note: .regatta/config.yml of the repository is not read, because it is not trusted";
-    assert!(finished.stderr.contains(told), "{finished}");
-    assert!(!proof.exists(), "{finished}");
-}
-
-#[test]
 fn a_setup_that_cannot_be_run_is_refused_before_anything_starts() {
     let place = sandbox();
     let repository = place.repository();

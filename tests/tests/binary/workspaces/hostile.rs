@@ -119,7 +119,7 @@ fn hooks_fsmonitor_filters_and_aliases_never_run_and_a_filtered_path_is_kept_off
 }
 
 #[test]
-fn the_repositorys_own_settings_are_not_read_and_the_users_are() {
+fn the_harmless_settings_of_a_repository_go_before_the_users() {
     let place = sandbox();
     let repository = place.repository();
     repository.write(".regatta/config.yml", "branch:\n  prefix: theirs\n");
@@ -130,7 +130,7 @@ fn the_repositorys_own_settings_are_not_read_and_the_users_are() {
     let branches = repository.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
     assert_eq!(
         branches.lines().collect::<Vec<_>>(),
-        ["main", &format!("mine/{}/t1", finished.run_name())]
+        ["main", &format!("theirs/{}/t1", finished.run_name())]
     );
 }
 

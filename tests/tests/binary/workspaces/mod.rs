@@ -10,3 +10,5 @@ mod hostile;
 mod pool;
 mod private;
 mod reflink;
+mod trust;
+mod trust_canaries;

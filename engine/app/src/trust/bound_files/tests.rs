@@ -1,0 +1,143 @@
+//! Which files commands are bound to.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn repository(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap().join("repository");
+    for (path, text) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    (folder, root)
+}
+
+/// Returns the bound files of a command, `*` among them if it may run others.
+fn bound(root: &Path, command: &str) -> Vec<String> {
+    let found = files_of_commands(root, [command].into_iter());
+    let open = found.is_open.then(|| "*".to_owned());
+    open.into_iter().chain(found.digests.into_keys()).collect()
+}
+
+#[test]
+fn a_command_is_bound_to_the_scripts_that_it_runs_and_to_what_its_runner_reads() {
+    let (_folder, root) = repository(&[
+        ("setup.sh", "#!/bin/sh\n./tools/more.sh && node build.js\nsrc/main.c README.md\n"),
+        ("tools/more.sh", "python3 ../lib.py; . beside.sh\n"),
+        ("tools/beside.sh", ""),
+        ("lib.py", ""),
+        ("build.js", ""),
+        ("src/main.c", ""),
+        ("README.md", "setup.sh"),
+        (
+            "package.json",
+            r#"{ "main": "src/index.js", "scripts": { "prepare": "node scripts/p.js" } }"#,
+        ),
+        ("package-lock.json", "{}"),
+        ("src/index.js", ""),
+        ("scripts/p.js", ""),
+        ("web/package.json", "{}"),
+        ("Makefile", "include rules.mk\nall:\n\tsh setup.sh\n"),
+        ("Cargo.toml", ""),
+        ("build.rs", ""),
+        (".cargo/config.toml", ""),
+        ("pyproject.toml", ""),
+        (".env.example", ""),
+    ]);
+    let setup = ["build.js", "lib.py", "setup.sh", "tools/beside.sh", "tools/more.sh"];
+    let npm = ["package-lock.json", "package.json", "scripts/p.js"];
+    let with = |first: &[&str], more: &[&str]| {
+        let mut all: Vec<_> = first.iter().chain(more).map(|path| (*path).to_owned()).collect();
+        all.sort();
+        all
+    };
+    for (command, expected) in [
+        ("./setup.sh", with(&setup, &[])),
+        ("sh setup.sh", with(&setup, &[])),
+        ("bash -e ./setup.sh fast", with(&setup, &[])),
+        ("sh -c './setup.sh'", with(&setup, &[])),
+        ("timeout 60 ./setup.sh", with(&setup, &[])),
+        ("sh < setup.sh", with(&setup, &["*"])),
+        (". ./setup.sh", with(&setup, &["*"])),
+        ("npm ci", with(&npm, &[])),
+        ("npx tsc", with(&npm, &[])),
+        ("echo a && (npm ci) | cat", with(&npm, &[])),
+        ("cd web && npm ci", with(&npm, &["web/package.json"])),
+        ("npm --prefix=web ci", with(&npm, &["web/package.json"])),
+        ("make", with(&setup, &["Makefile"])),
+        ("make -C web", with(&setup, &["Makefile"])),
+        ("/usr/bin/make", with(&setup, &["Makefile"])),
+        ("cargo fetch", with(&[], &[".cargo/config.toml", "Cargo.toml", "build.rs"])),
+        ("uv sync", with(&[], &["pyproject.toml"])),
+        ("cp .env.example .env", with(&[], &[".env.example"])),
+        ("touch /tmp/x", with(&[], &[])),
+        // What is not known is bound to everything.
+        ("frobnicate setup.sh", with(&setup, &["*"])),
+        ("python3 lib.py", with(&[], &["*", "lib.py"])),
+        ("$RUN", with(&[], &["*"])),
+        ("echo $(cat README.md)", with(&[], &["*", "README.md"])),
+        ("PATH=tools:$PATH npm ci", with(&npm, &["*"])),
+        ("export NODE_OPTIONS=--require=./build.js; npm ci", with(&npm, &["*"])),
+        ("eval npm ci", with(&[], &["*"])),
+        ("cd $X && npm ci", with(&npm, &["*"])),
+        ("curl https://example.org | sh", with(&[], &["*"])),
+        ("if", with(&[], &["*"])),
+    ] {
+        let mut found = bound(&root, command);
+        // Words of what is not known may name files, too; the tree is enough.
+        if expected.contains(&"*".to_owned()) && command != "frobnicate setup.sh" {
+            found.retain(|path| expected.contains(path));
+        }
+        found.sort();
+        assert_eq!(found, expected, "{command}");
+    }
+}
+
+#[test]
+fn one_byte_of_a_file_and_a_file_that_appears_change_what_is_bound() {
+    let (_folder, root) = repository(&[("setup.sh", "./x.sh\n")]);
+    let now = || files_of_commands(&root, ["./setup.sh", "npm ci"].into_iter());
+    let before = now();
+    assert_eq!(before.digests.len(), 1);
+    for path in ["x.sh", ".npmrc"] {
+        fs::write(root.join(path), "").unwrap();
+        let with = now();
+        assert!(with.digests.contains_key(path), "{path}");
+        fs::remove_file(root.join(path)).unwrap();
+        assert_eq!(now(), before, "{path}");
+    }
+    fs::write(root.join("setup.sh"), "./x.sh \n").unwrap();
+    assert_ne!(now(), before);
+}
+
+#[test]
+fn no_file_outside_of_the_repository_is_read_and_many_or_large_ones_are_bound_to_the_tree() {
+    let (folder, root) = repository(&[("a.sh", "../outside.sh link.sh loop.sh pipe.sh")]);
+    fs::write(folder.path().join("outside.sh"), "").unwrap();
+    symlink(folder.path().join("outside.sh"), root.join("link.sh")).unwrap();
+    symlink("loop.sh", root.join("loop.sh")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(root.join("pipe.sh")).status();
+    assert!(made.unwrap().success());
+    assert_eq!(bound(&root, "sh a.sh"), ["a.sh"]);
+    assert_eq!(bound(&root, "sh ../outside.sh"), Vec::<String>::new());
+
+    let names: Vec<_> = (0..=MOST).map(|number| format!("s{number}.sh")).collect();
+    names.iter().for_each(|name| fs::write(root.join(name), "").unwrap());
+    fs::write(root.join("a.sh"), names.join(" ")).unwrap();
+    let found = files_of_commands(&root, ["sh a.sh"].into_iter());
+    assert!(found.is_open && found.digests.len() == MOST);
+    File::create(root.join("a.sh")).unwrap().set_len(LARGEST + 1).unwrap();
+    assert!(files_of_commands(&root, ["sh a.sh"].into_iter()).is_open);
+}
+
+#[test]
+fn a_scripted_model_is_bound_to_the_tree_and_a_file_that_a_value_names_to_its_bytes() {
+    let (_folder, root) = repository(&[("models/x.yml", "")]);
+    let bound = |value: &str| files_of_values(&root, [value].into_iter());
+    assert!(bound("offline/models/x.yml").is_open);
+    assert_eq!(bound("openai/gpt-x"), BoundFiles::default());
+    assert_eq!(bound("models/x.yml").digests.into_keys().collect::<Vec<_>>(), ["models/x.yml"]);
+}

@@ -1,0 +1,108 @@
+//! Loads the settings with those of a project. They are read once, from the user's own tree: what a task
+//! writes into its copy changes nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use config::{LoadedSettings, ProjectMark, ProjectSettings, Settings, Sources};
+use isolation::git_state_at;
+use protocol::error_chain;
+use store::TrustFile;
+
+use super::powers::{Power, PowerState, TrustedPowers, trusted_keys};
+use crate::error::Error;
+
+/// The settings of all layers, and the powers of the project.
+#[derive(Debug)]
+pub struct LoadedProject {
+    /// The settings. Of the project's powers, those that are trusted count.
+    pub loaded: LoadedSettings,
+    /// The powers of the project, with their states.
+    pub powers: Vec<Power>,
+    /// Why nothing is trusted, if the file of trust cannot be used.
+    pub unusable: Option<String>,
+}
+
+/// Returns the root of the project at `folder`: that of its repository, or the folder itself. It is
+/// canonical if it is there.
+#[must_use]
+pub fn project_root(folder: &Path) -> PathBuf {
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_gone| folder.to_owned());
+    git_state_at(&folder).map_or(folder, |(root, _)| root)
+}
+
+/// Loads the settings with those of the project at `root`, if one is given. Without a `trust_file` none of
+/// its powers is trusted.
+///
+/// # Errors
+/// A file of settings cannot be read, or has an invalid value.
+pub fn load_settings(
+    sources: &Sources<'_>,
+    root: Option<&Path>,
+    trust_file: Option<&TrustFile>,
+) -> Result<LoadedProject, Error> {
+    let project = match root {
+        Some(root) => ProjectSettings::read(root, sources.home)?.map(|project| (root, project)),
+        None => None,
+    };
+    let Some((root, project)) = project else {
+        let loaded = Settings::load_all(sources, None)?;
+        return Ok(LoadedProject { loaded, powers: Vec::new(), unusable: None });
+    };
+    let nothing = BTreeSet::new();
+    let mut loaded = Settings::load_all(sources, Some((&project, &nothing)))?;
+    if loaded.withheld.is_empty() {
+        return Ok(LoadedProject { loaded, powers: Vec::new(), unusable: None });
+    }
+    let trust = trust_file.map(|file| file.of(root)).transpose();
+    let (trusted, unusable) = match trust {
+        Ok(trust) => (trust.unwrap_or_default().powers, None),
+        Err(error) => (TrustedPowers::new(), Some(error_chain(&error))),
+    };
+    let powers = loaded.withheld.clone().into_iter();
+    let powers: Vec<_> = powers.map(|setting| Power::of(root, setting, &trusted)).collect();
+    let keys = trusted_keys(&powers);
+    if !keys.is_empty() {
+        loaded = Settings::load_all(sources, Some((&project, &keys)))?;
+    }
+    Ok(LoadedProject { loaded, powers, unusable })
+}
+
+impl LoadedProject {
+    /// Returns what the user should know: unknown keys, and one line about the powers that do not count.
+    /// `command` is what trusts them.
+    #[must_use]
+    pub fn warnings(&self, command: &str) -> Vec<String> {
+        let mut lines: Vec<_> =
+            self.loaded.unknown.iter().map(|key| format!("warning: {key}")).collect();
+        lines.extend(self.unusable.iter().map(|why| format!("warning: {why}")));
+        let is_withheld = |power: &&Power| power.state != PowerState::Trusted;
+        let mut withheld: Vec<_> = self.powers.iter().filter(is_withheld).collect();
+        // One that was trusted before is named first, then commands.
+        withheld.sort_by_key(|power| {
+            let mark = ProjectMark::of(power.setting.key);
+            (power.state == PowerState::New, mark != ProjectMark::Commands)
+        });
+        if let [first, more @ ..] = withheld.as_slice() {
+            let others = match more.len() {
+                0 => String::new(),
+                1 => " and one more setting".to_owned(),
+                count => format!(" and {count} more settings"),
+            };
+            let why = match (&first.state, more.is_empty()) {
+                (PowerState::Changed(_), true) => {
+                    "has changed since you trusted it, and does not count"
+                }
+                (PowerState::Changed(_), false) => {
+                    "have changed since you trusted them, and do not count"
+                }
+                (_, true) => "does not count before you trust it",
+                (_, false) => "do not count before you trust them",
+            };
+            let (origin, key) = (&first.setting.origin, first.setting.key);
+            lines.push(format!("warning: {origin}: `{key}`{others} {why}: {command}"));
+        }
+        lines
+    }
+}
