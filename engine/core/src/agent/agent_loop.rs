@@ -288,7 +288,7 @@ async fn ask_route(
     context: &AgentContext<'_>,
     choice: ToolChoice,
 ) -> Result<Result<AssistantMessage, FailedRequest>, AgentEnd> {
-    let messages = request_messages(context, conversation.messages.clone()).await?;
+    let messages = request_messages(conversation.messages.clone());
     let (route, preferred) =
         (&context.model.client.routes.current().info().route, &context.model.route);
     let thinking = match route.name() == preferred.name() {

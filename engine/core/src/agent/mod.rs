@@ -29,4 +29,4 @@ pub use inputs::{
 pub use limits::Limits;
 pub use navigating::{Navigated, Navigation, SummaryOfLeft, navigate};
 pub use prompts::YIELD;
-pub use request_hooks::{MessageTransformer, RequestHooks, RequestListener};
+pub use request_hooks::{RequestHooks, RequestListener};
