@@ -277,7 +277,7 @@ pub struct DiscardArgs {
 /// The arguments of `regatta undo`.
 #[derive(Args, Clone, Debug)]
 pub struct UndoArgs {
-    /// A run, a task as RUN/TASK, or a task of the latest run; `@` is the latest run
+    /// A run, a task as RUN/TASK, or a task of the latest run [default: the latest run]
     #[arg(value_name = "RUN[/TASK]")]
     pub target: Option<String>,
 

@@ -181,7 +181,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("rollback", "regatta undo <RUN>"),
     ("ruby", "regatta run --exec <LINE>"),
     ("ruff", "regatta run --exec <LINE>"),
-    ("runs all", "regatta runs list -n 1000"),
+    ("runs all", "regatta runs --all"),
     ("runs redo", "regatta runs retry <RUN>"),
     ("rustc", "regatta run --exec <LINE>"),
     ("sandbox", "regatta run --exec CMD (works in a copy)"),

@@ -159,6 +159,7 @@ Lists the runs over this repository, or shows one of them.
 
 Examples:
   regatta runs
+  regatta runs --all           all runs, not only the latest 20
   regatta runs show            the latest run
   regatta runs show r7k3f --json
   regatta runs show --timing   where the time went
@@ -220,9 +221,9 @@ Targets:
 
 JSON:
   --json prints one array, --jsonl one object per line, in the order of the
-  tasks. An object has the fields id, item (with --chunk: items), outcome,
-  failure, yield, changes and usage; a field that does not apply is null.
-  Unlike the text, they have every task, also without a yield.";
+  tasks. An object has the fields id, name, item (with --chunk: items),
+  outcome, failure, yield, changes and usage; a field that does not apply is
+  null. Unlike the text, they include tasks without a yield.";
 
 pub(super) const LOGS: &str = "\
 Shows the session of each task, or the output of its command, or a session of
@@ -306,7 +307,7 @@ Takes back what a run, or one of its tasks, has landed: each file gets its
 content from before.
 
 Examples:
-  regatta undo r7k3f
+  regatta undo                 the latest run
   regatta undo r7k3f/auth
   regatta undo @ --dry-run";
 

@@ -36,7 +36,7 @@ pub use regatta::gc::Execution;
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};
 pub use run::{AgentChoice, IsolationChoice, LandChoice, MergeChoice, RunArgs, VariableName};
-pub use runs::{RunsArgs, RunsCommand};
+pub use runs::{ListArgs, RunsArgs, RunsCommand};
 pub use settle::{
     AllowLoss, LONGEST_PROGRAM, LandClean, ResolveArgs, Resolver, ResolverKind, SettleArgs,
     ShowArgs, SideChoice, Staging, option_text,

@@ -18,7 +18,7 @@ impl Command {
             Self::Undo(args) => args.target.as_deref(),
             Self::Discard(args) => Some(&args.target),
             Self::Runs(args) => match args.command.as_ref()? {
-                RunsCommand::List { .. } => None,
+                RunsCommand::List(_) => None,
                 RunsCommand::Show { target, .. } => target.target.as_deref(),
                 RunsCommand::Retry(args) => args.target.as_deref(),
             },
@@ -47,7 +47,7 @@ impl Command {
             Self::Runs(args) => match &mut args.command {
                 Some(RunsCommand::Show { target, .. }) => target.target = some,
                 Some(RunsCommand::Retry(args)) => args.target = some,
-                Some(RunsCommand::List { .. }) | None => {}
+                Some(RunsCommand::List(_)) | None => {}
             },
             _ => {}
         }
@@ -76,7 +76,7 @@ impl From<Option<String>> for TargetsArgs {
 /// Which tasks of a run are meant, by what became of them.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct KeptArgs {
-    /// Land what failed tasks have done
+    /// Land the work of failed tasks
     #[arg(long, action = ArgAction::SetTrue)]
     failed: bool,
 

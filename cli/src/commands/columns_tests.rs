@@ -85,6 +85,7 @@ async fn no_line_is_longer_than_a_terminal_of_80_columns_but_for_a_command_to_co
     let context = &bench.context;
     let target = || TargetArgs::from(Some(run.clone()));
     let show = |all| RunsArgs {
+        ..RunsArgs::default()
         command: Some(RunsCommand::Show { target: target(), timing: false, all }),
     };
     let print = |what: &str, print: &mut dyn FnMut(&mut Screen) -> Result<(), Error>| {
@@ -117,7 +118,9 @@ async fn no_line_is_longer_than_a_terminal_of_80_columns_but_for_a_command_to_co
         left: vec![conflict()],
         ..UndoReport::default()
     };
-    print("undo", &mut |out| undo_output::print(context, &found, &undone, (Done::DryRun, 20), out));
+    for end in [Done::DryRun, Done::Yes] {
+        print("undo", &mut |out| undo_output::print(context, &found, &undone, (end, 20), out));
+    }
 }
 
 #[test]

@@ -1,24 +1,26 @@
 //! `regatta runs`: lists the runs over this repository, and shows one.
 
+use std::num::NonZeroUsize;
+
 use protocol::{CaptureRef, ExitCode, MergeMode, Outcome, RunState, StackBranch};
-use store::{RunRow, TaskRow};
+use store::{RunRow, TaskCounts, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::run_document::print_run;
 use super::target;
 use super::task_rows::{NAMES, label, labels_of, table_row};
 use super::timing;
-use crate::args::{Form, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
+use crate::args::{Form, ListArgs, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::render::{
     CommandFinder, FailedWork, Labels, LandedTasks, OutputWidth, Palette, Table, TableRow,
-    TableRows, branch_of, closing_lines, count, cut, date_time, duration, elapsed, failure_reason,
-    left_out_lines, one_line, outcome_counts, resolver_lines, retry_line, unresolved_lines,
+    TableRows, TasksToRetry, branch_of, closing_lines, count, cut, date_time, duration, elapsed,
+    failure_reason, left_out_lines, one_line, outcome_counts, resolver_lines, unresolved_lines,
     unverified, unverified_lines, usage_details, usage_text, width, write_table,
 };
 use regatta::error::Error;
 use regatta::runs::{Target, TargetKind, has_landed, kept_reason};
 
-/// How many runs are listed without `--limit`.
+/// How many runs a person gets without `--limit`.
 const LISTED: usize = 20;
 
 /// The widths of the column of labels, and how many columns the others get before it becomes wider.
@@ -35,8 +37,8 @@ const SHORT: usize = 40;
 /// What is shown of the runs.
 #[derive(Clone, Copy, Debug)]
 pub enum RunsView<'a> {
-    /// The latest runs, at most this many.
-    List(usize),
+    /// The latest runs.
+    List(ListArgs),
     /// One run; the latest if none is named.
     Show(&'a TargetArgs, TableRows),
     /// How long the phases of a run's tasks took.
@@ -47,8 +49,8 @@ impl RunsArgs {
     /// Returns what the command shows; the arguments of a retry if it starts a run instead.
     pub fn view(&self) -> Result<RunsView<'_>, &RetryArgs> {
         match &self.command {
-            None => Ok(RunsView::List(LISTED)),
-            Some(RunsCommand::List { limit }) => Ok(RunsView::List(*limit)),
+            None => Ok(RunsView::List(self.list)),
+            Some(RunsCommand::List(list)) => Ok(RunsView::List(*list)),
             Some(RunsCommand::Show { target, timing: true, .. }) => Ok(RunsView::Timing(target)),
             Some(RunsCommand::Show { target, all, .. }) => {
                 Ok(RunsView::Show(target, if *all { TableRows::All } else { TableRows::Folded }))
@@ -64,23 +66,26 @@ impl RunsArgs {
 /// There is no such run, or the ledger cannot be read.
 pub fn run(context: &CommandContext, view: RunsView<'_>, out: Out<'_>) -> Result<ExitCode, Error> {
     match view {
-        RunsView::List(limit) => list(context, limit, out)?,
+        RunsView::List(args) => list(context, args, out)?,
         RunsView::Show(target, rows) => show(context, (target, rows), out)?,
         RunsView::Timing(target) => timing::show(context, target, out)?,
     }
     Ok(ExitCode::Success)
 }
 
-fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Error> {
+fn list(context: &CommandContext, args: ListArgs, out: Out<'_>) -> Result<(), Error> {
+    let is_json = context.view.form == Form::Json;
+    let usual = if args.all || is_json { usize::MAX } else { LISTED };
+    let limit = args.limit.map_or(usual, NonZeroUsize::get);
     let runs = context.runs.reader.runs(Some(&context.runs.root), limit)?;
-    if context.view.form == Form::Json {
+    if is_json {
         return print_json(out, &runs);
     }
     if runs.is_empty() {
         return say(out, "there is no run yet in this repository");
     }
     let name = runs.iter().map(|run| run.name.as_str().len()).max().unwrap_or(0).max(4);
-    let group = |run: &RunRow| run.spec.group.as_ref().map(|group| format!("group {group}"));
+    let group = |run: &RunRow| run.group.as_ref().map(|group| format!("group {group}"));
     let label = |run: &RunRow| {
         let label: Vec<_> = run.label.clone().into_iter().chain(group(run)).collect();
         if label.is_empty() { "-".to_owned() } else { one_line(&label.join(" · ")) }
@@ -100,6 +105,11 @@ fn list(context: &CommandContext, limit: usize, out: Out<'_>) -> Result<(), Erro
             format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
         let tasks = context.runs.reader.tasks_without_yields(run.id)?;
         lines.push(format!("{line}  {}", outcome(run, &tasks)));
+    }
+    let all = context.runs.reader.names(Some(&context.runs.root))?.len();
+    if all > runs.len() {
+        let command = context.hints.command("runs --all");
+        lines.push(format!("\nthe latest {} of {all} runs; all of them: {command}", runs.len()));
     }
     say(out, &lines.join("\n"))
 }
@@ -136,7 +146,8 @@ fn show(
     }
     let Target { run, tasks, kind } = &located.load(&context.runs)?;
     let labels = labels_of(tasks);
-    let finder = CommandFinder::of(&context.hints, &run.spec.needs.carry);
+    let needs = &run.spec.needs;
+    let finder = CommandFinder::of(&context.hints, &needs.carry, &needs.setup);
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));
     let table = Table {
@@ -161,7 +172,7 @@ fn show(
     let captures = tasks.iter().filter(|row| kept_capture(row).is_some()).count();
     if captures > 0 && !is_whole {
         let all = context.hints.command(&format!("runs show {} --all", run.name));
-        details.push(format!("{} kept; where: {all}", count(captures, "capture")));
+        details.push(format!("{} kept: {all} lists them", count(captures, "capture")));
     }
     if !details.is_empty() {
         say(out, &format!("\n{}", details.join("\n")))?;
@@ -186,12 +197,19 @@ fn show(
         onto: run.spec.stack.as_ref().and_then(StackBranch::of_user),
     };
     let failed_work: Vec<_> = tasks.iter().filter_map(|row| failed_work(row, &finder)).collect();
-    let mut lines =
-        closing_lines(&run.name, run.spec.merge, &landed, &kept, &failed_work, &context.hints);
+    let mut lines = closing_lines(
+        &run.name,
+        run.spec.merge,
+        &landed,
+        &kept,
+        &failed_work,
+        (&labels, &context.hints),
+    );
     lines.extend(finder.lines(tasks.iter().filter_map(why_it_failed)));
     if is_over {
-        let cancelled = run.tasks.cancelled + run.tasks.interrupted;
-        lines.extend(retry_line(&run.name, run.tasks.failed, cancelled, &context.hints));
+        let TaskCounts { failed, cancelled, interrupted, .. } = run.tasks;
+        let retry = TasksToRetry { failed, cancelled, interrupted };
+        lines.extend(retry.line(&run.name, &context.hints));
     }
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
 }

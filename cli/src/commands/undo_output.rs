@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::context::{CommandContext, Out, print_json, say};
 use super::undo_tasks::{TaskResult, task_lines, task_results};
 use crate::args::Form;
-use crate::render::{Meaning, count, left_file, one_line, reason_text};
+use crate::render::{Meaning, count, fit, left_file, one_line, reason_text, width};
 use regatta::error::Error;
 use regatta::runs::Target;
 
@@ -138,12 +138,25 @@ fn closing(
     };
     let is_back =
         |task: &TaskLanding| matches!(task.landed, Landed::TakenBack { .. }) && is_there(task);
-    let mut lines = Vec::new();
-    if report.report.tasks.iter().any(is_back) {
-        let again = context.hints.command(&format!("apply {} --again", target.arguments()));
-        lines.push(format!("\nagain  {again}  lands it again"));
+    let command = |words: &str| context.hints.command(words);
+    let (name, mut lines) = (target.arguments(), Vec::new());
+    if !report.left.is_empty() {
+        if report.report.tasks.iter().any(is_there) {
+            let diff = command(&format!("diff {name}"));
+            lines.push(("left ", diff, "shows the changes: remove by hand what is left"));
+        }
+        lines.push(("undo ", command(&format!("undo {name}")), "then takes back the rest"));
     }
-    lines
+    if report.report.tasks.iter().any(is_back) {
+        let again = command(&format!("apply {name} --again"));
+        lines.push(("redo ", again, "lands the work taken back"));
+    }
+    let widest = lines.iter().map(|(_, command, _)| width(command)).max().unwrap_or(0);
+    let lines = lines
+        .into_iter()
+        .map(|(label, command, purpose)| format!("{label}  {}  {purpose}", fit(&command, widest)));
+    let blank = (widest > 0).then(String::new);
+    blank.into_iter().chain(lines).collect()
 }
 
 /// Returns why a file is left.

@@ -274,8 +274,8 @@ impl Sum {
         let lines = [
             (self.conflicted, "conflict", "conflicts", "lists what conflicts, and why"),
             (self.failed, "failed", "results --only failed", "says why"),
-            (self.kept, "kept", "diff", "shows the work, also what is kept"),
-            (self.failed + self.cancelled, "again", "runs retry", "runs these tasks again"),
+            (self.kept, "kept", "diff", "shows the work, including kept work"),
+            (self.failed + self.cancelled, "retry", "runs retry", "runs these tasks again"),
             (self.landed, "undo", "undo", "takes back what has landed"),
         ];
         let lines: Vec<_> = lines

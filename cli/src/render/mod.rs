@@ -49,14 +49,14 @@ pub use line_wrap::wrapped;
 pub use live_frame::run_conditions;
 pub use missing_command::{CommandFinder, failure_reason};
 pub use next_commands::{CommandHints, FailedWork};
-pub use next_commands::{LandedTasks, branch_of, closing_lines, retry_line};
+pub use next_commands::{LandedTasks, TasksToRetry, branch_of, closing_lines};
 pub use numbers::{
     changed_lines, count, date_time, duration, elapsed, time_left, tokens, usage_details,
     usage_text,
 };
 pub use patch::write_patch;
 pub use print_status::PrintStatus;
-pub use printable::{cut, escaped, one_line, printable_json, visible_line, visible_text, width};
+pub use printable::{cut, escaped, fit, one_line, printable_json, visible_line, visible_text, width};
 pub use progress_lines::fallback_note;
 pub use regatta::text::{
     kept_workspace_note, left_out_lines, left_out_note, rescue_line, shell_word, shell_words,

@@ -9,6 +9,7 @@ use regatta::text::shell_word;
 
 use super::numbers::count;
 use super::printable::{self, fit, width};
+use super::task_label::Labels;
 
 /// The maximum number of tasks that are named for each reason to keep work.
 const NAMED: usize = 5;
@@ -48,7 +49,8 @@ impl FailedWork {
 }
 
 /// Returns the closing lines of a run, without line breaks. `loose` are the tasks with kept work,
-/// `failed` the tasks whose model or command failed.
+/// `failed` the tasks whose model or command failed. A command has the name of a task; if the table has
+/// another label for it, the label stands beside the command.
 #[must_use]
 pub fn closing_lines(
     run: &RunName,
@@ -56,15 +58,13 @@ pub fn closing_lines(
     landed: &LandedTasks<'_>,
     loose: &[(TaskName, KeptReason)],
     failed: &[FailedWork],
-    hints: &CommandHints,
+    (labels, hints): (Labels<'_>, &CommandHints),
 ) -> Vec<String> {
     let mut lines: Vec<String> = landed.line(merge).into_iter().collect();
-    let kept = kept_commands(run, merge, loose, hints);
-    let kept = kept.into_iter().map(|(command, why)| (command, why.to_owned())).collect();
     let groups = [
         ("merge ", landed.merge_command(merge).into_iter().collect()),
-        ("kept  ", kept),
-        ("failed", log_commands(run, failed, hints)),
+        ("kept  ", kept_commands(run, merge, loose, (labels, hints))),
+        ("failed", log_commands(run, failed, (labels, hints))),
         ("undo  ", landed.undo_command(run, hints).into_iter().collect()),
     ];
     let commands = groups.iter().flat_map(|(_, group): &(_, Vec<_>)| group);
@@ -133,10 +133,14 @@ impl LandedTasks<'_> {
 fn log_commands(
     run: &RunName,
     failed: &[FailedWork],
-    hints: &CommandHints,
+    (labels, hints): (Labels<'_>, &CommandHints),
 ) -> Vec<(String, String)> {
     let log = |FailedWork { task, why }: &FailedWork| {
-        (hints.command(&format!("logs {run}/{task}")), why.clone())
+        let why = match other_label(labels, task) {
+            Some(label) => format!("{label}: {why}"),
+            None => why.clone(),
+        };
+        (hints.command(&format!("logs {run}/{task}")), why)
     };
     let mut lines: Vec<_> = failed.iter().take(NAMED).map(log).collect();
     if failed.len() > NAMED {
@@ -145,21 +149,39 @@ fn log_commands(
     lines
 }
 
-/// Returns the line with the command that retries tasks of a run, if any task was cancelled.
-#[must_use]
-pub fn retry_line(
-    run: &RunName,
-    failed: usize,
-    cancelled: usize,
-    hints: &CommandHints,
-) -> Option<String> {
-    let (which, tasks) = match (failed, cancelled) {
-        (_, 0) => return None,
-        (0, _) => (" --cancelled", count(cancelled, "cancelled task")),
-        (_, _) => ("", format!("{failed} failed and {}", count(cancelled, "cancelled task"))),
-    };
-    let command = hints.command(&format!("runs retry {run}{which}"));
-    Some(format!("again   {command}  starts a new run of {tasks}"))
+/// Returns the label of a task in the table, if it is not its name.
+fn other_label(labels: Labels<'_>, task: &TaskName) -> Option<String> {
+    Some(labels(task)).filter(|label| label != task.as_str())
+}
+
+/// The numbers of tasks of a run that `regatta runs retry` tries again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TasksToRetry {
+    /// Tasks that failed.
+    pub failed: usize,
+    /// Tasks that were cancelled.
+    pub cancelled: usize,
+    /// Tasks whose engine died.
+    pub interrupted: usize,
+}
+
+impl TasksToRetry {
+    /// Returns the line with the command that retries these tasks, if there are any.
+    #[must_use]
+    pub fn line(self, run: &RunName, hints: &CommandHints) -> Option<String> {
+        let Self { failed, cancelled, interrupted } = self;
+        let outcomes = [(failed, "failed"), (cancelled, "cancelled"), (interrupted, "interrupted")];
+        let counted = outcomes.into_iter().filter(|(tasks, _)| *tasks > 0);
+        let counted: Vec<_> =
+            counted.map(|(tasks, outcome)| format!("{tasks} {outcome}")).collect();
+        let (last, before) = counted.split_last()?;
+        let before = if before.is_empty() { String::new() } else { before.join(", ") + " and " };
+        let noun = if failed + cancelled + interrupted == 1 { "task" } else { "tasks" };
+        // Without an option, the command retries failed tasks, too.
+        let which = if failed == 0 { " --cancelled" } else { "" };
+        let command = hints.command(&format!("runs retry {run}{which}"));
+        Some(format!("retry   {command}  starts a new run of {before}{last} {noun}"))
+    }
 }
 
 /// Returns the commands for kept work, each with its purpose.
@@ -167,8 +189,15 @@ fn kept_commands(
     run: &RunName,
     merge: MergeMode,
     loose: &[(TaskName, KeptReason)],
-    hints: &CommandHints,
-) -> Vec<(String, &'static str)> {
+    (labels, hints): (Labels<'_>, &CommandHints),
+) -> Vec<(String, String)> {
+    // A command about a task, and its purpose.
+    let of = |words: &str, task: &TaskName, purpose: &str| {
+        let label = other_label(labels, task).map(|label| format!(" ({label})"));
+        let command = hints.command(&format!("{words} {run}/{task}"));
+        (command, format!("{purpose}{}", label.unwrap_or_default()))
+    };
+    let all = |words: &str, purpose: &str| (hints.command(words), purpose.to_owned());
     let with = |wanted| {
         loose
             .iter()
@@ -181,13 +210,10 @@ fn kept_commands(
     let (whole, unfinished) = (with(KeptReason::Whole), with(KeptReason::Unfinished));
     let mut lines = Vec::new();
     for task in conflicts.iter().take(NAMED) {
-        lines.push((
-            hints.command(&format!("diff {run}/{task}")),
-            "its changes; for | git apply --3way, git add first",
-        ));
+        lines.push(of("diff", task, "its changes"));
     }
     if !conflicts.is_empty() {
-        lines.push((hints.command(&format!("conflicts {run}")), "the lines that conflict"));
+        lines.push(all(&format!("conflicts {run}"), "the lines that conflict"));
     }
     if let Some(task) = settled.first() {
         let (how, why) = match merge {
@@ -199,35 +225,35 @@ fn kept_commands(
                 ("--theirs", "settles it; or --ours, --union, --tool, --branch NAME")
             }
         };
-        lines.push((hints.command(&format!("apply {run}/{task} {how}")), why));
+        lines.push(all(&format!("apply {run}/{task} {how}"), why));
     } else if let Some(task) = ours_only.first() {
-        let settle = hints.command(&format!("apply {run}/{task} --ours"));
-        lines.push((settle, "settles it: the current version stays"));
+        let settle = format!("apply {run}/{task} --ours");
+        lines.push(all(&settle, "settles it: the current version stays"));
     }
     if !whole.is_empty() {
-        lines.push((hints.command(&format!("diff {run}")), "the work of all tasks"));
-        lines.push((hints.command(&format!("apply {run}")), "lands what is ready"));
+        lines.push(all(&format!("diff {run}"), "the work of all tasks"));
+        lines.push(all(&format!("apply {run}"), "lands the work that is ready"));
     }
     let unverified = with(KeptReason::Unverified);
     for task in unverified.iter().take(NAMED) {
-        lines.push((hints.command(&format!("logs {run}/{task}")), "how its verification failed"));
+        lines.push(of("logs", task, "how its verification failed"));
     }
     if let Some(task) = unverified.first() {
-        lines.push((hints.command(&format!("diff {run}/{task}")), "the work that failed it"));
-        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it anyway"));
+        lines.push(of("diff", task, "the work that failed it"));
+        lines.push(all(&format!("apply {run}/{task}"), "lands it anyway"));
     }
     for task in unfinished.iter().take(NAMED) {
-        lines.push((hints.command(&format!("diff {run}/{task}")), "its unfinished work"));
+        lines.push(of("diff", task, "its unfinished work"));
     }
     if let Some(task) = unfinished.first() {
-        lines.push((hints.command(&format!("apply {run}/{task}")), "lands it anyway"));
+        lines.push(all(&format!("apply {run}/{task}"), "lands it anyway"));
     }
     if loose.iter().any(|(_, why)| *why == KeptReason::TakenBack) {
-        lines.push((hints.command(&format!("apply {run} --again")), "lands the work taken back"));
+        lines.push(all(&format!("apply {run} --again"), "lands the work taken back"));
     }
     let groups = [&conflicts, &unverified, &unfinished];
     if groups.iter().any(|group| group.len() > NAMED) {
-        lines.push((hints.command(&format!("runs show {run} --all")), "all of them"));
+        lines.push(all(&format!("runs show {run} --all"), "all of them"));
     }
     lines
 }

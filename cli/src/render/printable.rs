@@ -36,7 +36,7 @@ pub fn cut(text: &str, room: usize) -> String {
 }
 
 /// Returns `text` cut or padded to `room` columns.
-pub(super) fn fit(text: &str, room: usize) -> String {
+pub fn fit(text: &str, room: usize) -> String {
     let mut out = cut(text, room);
     let missing = room.saturating_sub(width(&out));
     out.extend(std::iter::repeat_n(' ', missing));

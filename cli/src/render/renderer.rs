@@ -16,10 +16,10 @@ use super::line_wrap::wrapped;
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
 use super::missing_command::CommandFinder;
-use super::next_commands::{CommandHints, LandedTasks, branch_of, closing_lines, retry_line};
+use super::next_commands::{CommandHints, LandedTasks, TasksToRetry, branch_of, closing_lines};
 use super::printable::one_line;
 use super::progress_lines::ProgressLines;
-use super::run_view::RunView;
+use super::run_view::{EndCounts, RunView};
 use super::task_table::{Table, TableRows, write_table};
 use super::task_view::TaskStage;
 use super::terminal::{ProgressMode, View, stderr_size};
@@ -315,12 +315,13 @@ impl RunRenderer {
                     .iter()
                     .filter_map(|row| failed_work(row, finder))
                     .collect::<Vec<_>>(),
-                hints,
+                (&labels, hints),
             );
             let reasons = self.run.rows().iter().filter_map(why_it_failed);
             lines.extend(finder.lines(reasons));
-            let ended = self.run.ended();
-            lines.extend(retry_line(&head.run, ended.failed, ended.cancelled, hints));
+            let EndCounts { failed, cancelled, .. } = self.run.ended();
+            let retry = TasksToRetry { failed, cancelled, interrupted: 0 };
+            lines.extend(retry.line(&head.run, hints));
             block(out, &lines)?;
         }
         out.flush()

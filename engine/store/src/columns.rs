@@ -79,6 +79,7 @@ pub(crate) fn run_row(ledger: &Connection, row: &Row<'_>) -> Result<RunRow, Ledg
         id: read_id(row, "id")?,
         name: read_word(row, "name")?,
         label: row.get("label")?,
+        group: spec.group.clone(),
         repo,
         state: read_word(row, "state")?,
         started: read_word(row, "started")?,

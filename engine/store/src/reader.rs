@@ -333,7 +333,10 @@ impl Reader {
         })
     }
 
-    fn names(&self, repo: Option<&Path>) -> Result<Vec<RunName>, LedgerError> {
+    /// Returns the names of the runs over the repository at this root, or of all runs, latest first.
+    /// # Errors
+    /// The ledger cannot be read.
+    pub fn names(&self, repo: Option<&Path>) -> Result<Vec<RunName>, LedgerError> {
         self.read(|ledger| {
             let mut select = ledger.prepare_cached(
                 "SELECT name FROM run WHERE ?1 IS NULL OR repo = ?1 ORDER BY number DESC",

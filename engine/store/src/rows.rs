@@ -20,6 +20,8 @@ pub struct RunRow {
     pub name: RunName,
     /// The name from the plan.
     pub label: Option<String>,
+    /// The group of runs in several repositories that it belongs to.
+    pub group: Option<GroupName>,
     /// The canonical root of the repository.
     #[serde(serialize_with = "lossily")]
     pub repo: PathBuf,

@@ -5,10 +5,10 @@ use crate::elsewhere::with_value;
 /// Options of other programs, with what does the same in a command that is neither `regatta run` nor a
 /// session. None of these removes more than was asked for.
 const OPTIONS_OF: &[(&str, &str, &str)] = &[
-    ("runs", "-n --limit --last --max-count --head", "regatta runs list -n <N>"),
+    ("runs", "--last --max-count --head", "-n <N>"),
     ("runs list", "--last --max-count --head", "-n <N>"),
-    ("runs", "-a --all", "regatta runs list -n 1000"),
-    ("runs list", "-a --all", "-n 1000"),
+    ("runs", "-a", "--all"),
+    ("runs list", "-a", "--all"),
     ("runs", "-w -f --watch --follow", "regatta logs @ --follow"),
     ("runs show", "-w -f --watch --follow", "regatta logs RUN --follow"),
     ("logs", "-w -F --watch --retry", "--follow"),

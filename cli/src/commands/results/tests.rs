@@ -1,4 +1,5 @@
-use serde_json::json;
+use protocol::{Outcome, Usage};
+use serde_json::{Value, json};
 
 use super::super::fake_repository::{Bench, End};
 use super::*;
@@ -70,7 +71,7 @@ async fn programs_get_every_task_with_every_field() {
     assert_eq!(
         document[1],
         json!({
-            "id": "billing", "item": null, "outcome": "done", "failure": null,
+            "id": document[1]["id"], "name": "billing", "item": null, "outcome": "done", "failure": null,
             "yield": { "bugs": [1, 2] }, "changes": { "files": 1, "added": 1, "removed": 0 },
             "usage": usage,
         })

@@ -17,6 +17,12 @@ async fn bench() -> (Bench, String) {
     (bench, run)
 }
 
+fn show_args(target: impl Into<TargetArgs>, rows: TableRows) -> RunsArgs {
+    let (target, all) = (target.into(), rows == TableRows::All);
+    let command = Some(RunsCommand::Show { target, timing: false, all });
+    RunsArgs { command, ..RunsArgs::default() }
+}
+
 fn text(write: impl FnOnce(&mut Vec<u8>) -> Result<ExitCode, Error>) -> String {
     let mut out = Vec::new();
     assert_eq!(write(&mut out), Ok(ExitCode::Success));
@@ -37,15 +43,38 @@ async fn a_list_has_a_line_per_run() {
 }
 
 #[test]
+async fn a_list_that_is_not_complete_says_so_and_json_is_complete() {
+    let (mut bench, _) = bench().await;
+    let latest = bench.record(vec![("auth", &[][..], End::Failed)]).await;
+    let list = |context: &CommandContext, limit: Option<usize>, all| {
+        let list = ListArgs { limit: limit.and_then(NonZeroUsize::new), all };
+        text(|out| run(context, RunsArgs { list, command: None }.view().unwrap(), out))
+    };
+    let one = list(&bench.context, Some(1), false);
+    let lines: Vec<_> = one.lines().collect();
+    assert!(lines[1].starts_with(latest.as_str()), "{one}");
+    assert_eq!(lines[2..], ["", "the latest 1 of 2 runs; all of them: regatta runs --all"]);
+    for (limit, all) in [(None, false), (None, true), (Some(2), false)] {
+        assert_eq!(list(&bench.context, limit, all).lines().count(), 3, "{limit:?} {all}");
+    }
+    for _ in 0..LISTED {
+        bench.record(vec![("auth", &[][..], End::Failed)]).await;
+    }
+    assert_eq!(list(&bench.context, None, true).lines().count(), LISTED + 3);
+    let usual = list(&bench.context, None, false);
+    assert!(usual.contains("\nthe latest 20 of 22 runs;"), "{usual}");
+    bench.context.view.form = Form::Json;
+    for (limit, listed) in [(None, LISTED + 2), (Some(3), 3)] {
+        let document = list(&bench.context, limit, false);
+        let runs: Vec<serde_json::Value> = serde_json::from_str(&document).unwrap();
+        assert_eq!(runs.len(), listed);
+    }
+}
+
+#[test]
 async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
     let (bench, name) = bench().await;
-    let args = RunsArgs {
-        command: Some(RunsCommand::Show {
-            target: TargetArgs::default(),
-            timing: false,
-            all: false,
-        }),
-    };
+    let args = show_args(TargetArgs::default(), TableRows::Folded);
     let shown = text(|out| run(&bench.context, args.view().unwrap(), out));
     assert_eq!(
         shown,
@@ -57,15 +86,16 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              billing  conflict             2  +2 −0    1.2s   \"src/\\033config.rs\", with auth\n\
              search   failed: command      1  +1 −0    1.2s   it ended with code 3\n\
              1 landed · 1 conflict · 1 failed    2.4s\n\n\
-             2 captures kept; where: regatta runs show {name} --all\n\n\
+             2 captures kept: regatta runs show {name} --all lists them\n\n\
              landed  the work of 1 task, in the working tree, not committed\n\
-             kept    regatta diff {name}/billing             its changes; for | git apply --3way, git add first\n        \
+             kept    regatta diff {name}/billing             its changes\n        \
              regatta conflicts {name}                the lines that conflict\n        \
              regatta apply {name}/billing --markers  settles it; or --ours, --theirs, --union, --tool\n        \
              regatta diff {name}/search              its unfinished work\n        \
              regatta apply {name}/search             lands it anyway\n\
              failed  regatta logs {name}/search              it ended with code 3\n\
-             undo    regatta undo {name}                     takes back what has landed\n"
+             undo    regatta undo {name}                     takes back what has landed\n\
+             retry   regatta runs retry {name}  starts a new run of 1 failed task\n"
         )
     );
 }
@@ -73,29 +103,22 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
 #[test]
 async fn where_captures_are_is_shown_of_one_task_and_of_all_tasks() {
     let (bench, name) = bench().await;
-    let show = |target: &str, all| {
-        let target = Some(target.to_owned()).into();
-        let args = RunsArgs { command: Some(RunsCommand::Show { target, timing: false, all }) };
+    let show = |target: &str, rows| {
+        let args = show_args(Some(target.to_owned()), rows);
         text(|out| run(&bench.context, args.view().unwrap(), out))
     };
     let captured = |task: &str| format!("\n{task}  captured at refs/tasks/{name}/{task}/1\n");
-    let all = show("@", true);
+    let all = show("@", TableRows::All);
     let (billing, search) = (captured("billing"), captured("search").trim_start().to_owned());
-    assert!(all.contains(&format!("{billing}{search}")) && !all.contains("where:"), "{all}");
-    assert!(show("auth", false).contains(&captured("auth")));
+    assert!(all.contains(&format!("{billing}{search}")) && !all.contains("captures kept"), "{all}");
+    assert!(show("auth", TableRows::Folded).contains(&captured("auth")));
 }
 
 #[test]
 async fn programs_get_one_document_with_the_run_and_its_tasks() {
     let (mut bench, name) = bench().await;
     bench.context.view.form = Form::Json;
-    let args = RunsArgs {
-        command: Some(RunsCommand::Show {
-            target: Some(name.clone()).into(),
-            timing: false,
-            all: false,
-        }),
-    };
+    let args = show_args(Some(name.clone()), TableRows::Folded);
     let shown: serde_json::Value =
         serde_json::from_str(&text(|out| run(&bench.context, args.view().unwrap(), out))).unwrap();
     assert_eq!(shown["run"]["name"], name);
@@ -132,7 +155,7 @@ async fn conflicts_are_listed_with_their_sides() {
              or --ours, --markers; without a path, for all\n\
              the rest now    regatta apply {name}/billing --clean\n\
              try again       regatta apply {name}\n\
-             with git        regatta diff {name}/billing | git apply --3way  (git add or commit what you changed first)\n"
+             with git        regatta diff {name}/billing | git apply --3way  (git add or commit your changes first)\n"
         )
     );
     let damaged = FakeCaptures { are_damaged: true, ..FakeCaptures::default() };
@@ -181,13 +204,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
     assert_eq!(listed.lines().nth(1), Some(line.as_str()));
     let show = |target: &str| {
         let run_or_task = Some(target.to_owned());
-        let args = RunsArgs {
-            command: Some(RunsCommand::Show {
-                target: run_or_task.into(),
-                timing: false,
-                all: false,
-            }),
-        };
+        let args = show_args(run_or_task, TableRows::Folded);
         text(|out| run(&bench.context, args.view().unwrap(), out))
     };
     let whole = show("@");
@@ -209,13 +226,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
 
     let mut context = bench.context.clone();
     context.view.form = Form::Json;
-    let args = RunsArgs {
-        command: Some(RunsCommand::Show {
-            target: TargetArgs::default(),
-            timing: false,
-            all: false,
-        }),
-    };
+    let args = show_args(TargetArgs::default(), TableRows::Folded);
     let document: serde_json::Value =
         serde_json::from_str(&text(|out| run(&context, args.view().unwrap(), out))).unwrap();
     let usage = serde_json::json!({

@@ -295,13 +295,14 @@ fn without_a_terminal_a_run_is_plain_lines_and_a_table() {
     );
     let closing = "
 landed  the work of 1 task, in the working tree, not committed
-kept    regatta diff r7k3f/billing             its changes; for | git apply --3way, git add first
+kept    regatta diff r7k3f/billing             its changes
         regatta conflicts r7k3f                the lines that conflict
         regatta apply r7k3f/billing --markers  settles it; or --ours, --theirs, --union, --tool
         regatta diff r7k3f/search              its unfinished work
         regatta apply r7k3f/search             lands it anyway
 failed  regatta logs r7k3f/search              it ended with code 1�␊
 undo    regatta undo r7k3f                     takes back what has landed
+retry   regatta runs retry r7k3f  starts a new run of 1 failed task
 ";
     assert_eq!(out, format!("{TABLE}{closing}"));
 }

@@ -1,7 +1,7 @@
 //! What the tasks of a run yielded.
 
 use engine::ports::LedgerError;
-use protocol::{ChangeSummary, Failure, Outcome, TaskName, TaskState, Usage};
+use protocol::{ChangeSummary, Failure, Outcome, TaskId, TaskName, TaskState, Usage};
 use serde::Serialize;
 use serde_json::Value;
 use store::TaskRow;
@@ -15,8 +15,10 @@ const PAGE: usize = 16;
 /// The result of one task, as programs read it.
 #[derive(Debug, Serialize)]
 pub struct TaskResult<'a> {
+    /// The id, which is unique across ledgers.
+    pub id: TaskId,
     /// The name of the task.
-    pub id: &'a TaskName,
+    pub name: &'a TaskName,
     /// The only item of the task.
     pub item: Option<&'a str>,
     /// The items of the task, if it has several.
@@ -45,7 +47,8 @@ impl<'a> TaskResult<'a> {
             Some(Outcome::Cancelled) | None => (None, None),
         };
         Self {
-            id: &row.name,
+            id: row.id,
+            name: &row.name,
             item: row.item.as_deref(),
             items: &row.items,
             outcome: row.state,

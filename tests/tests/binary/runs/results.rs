@@ -65,7 +65,7 @@ fn nonces_yielded_by_thirty_models_are_all_in_the_results_and_those_shown_are_wh
     let objects = objects(&place, &repository, "@");
     assert_eq!(objects.len(), TASKS);
     for ((task, nonce), object) in nonces.iter().enumerate().zip(&objects) {
-        assert_eq!(object["id"], format!("task-{task}"));
+        assert_eq!(object["name"], format!("task-{task}"));
         assert_eq!(object["outcome"], "done");
         assert!(object["yield"].to_string().contains(nonce), "{nonce} in {object}");
         assert!(object["usage"]["input"].as_u64() > Some(0), "{object}");
@@ -156,15 +156,19 @@ fn results_are_text_one_document_or_lines_and_only_what_is_asked_for() {
     let lines = objects(&place, &repository, &run);
     assert_eq!(document, Value::Array(lines.clone()));
     let keys: Vec<_> = lines[0].as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, ["id", "item", "outcome", "failure", "yield", "changes", "usage"]);
+    assert_eq!(keys, ["id", "name", "item", "outcome", "failure", "yield", "changes", "usage"]);
     let changes = json!({ "files": 0, "added": 0, "removed": 0 });
     assert_eq!(
         lines[0],
         json!({
-            "id": "src-main-rs", "item": "src/main.rs", "outcome": "done", "failure": null,
-            "yield": 3, "changes": changes, "usage": null,
+            "id": lines[0]["id"], "name": "src-main-rs", "item": "src/main.rs",
+            "outcome": "done", "failure": null, "yield": 3, "changes": changes, "usage": null,
         })
     );
+    let shown = place.regatta(repository.root()).words("runs show --json").run();
+    let shown = shown.expect_code(0).json();
+    let ids = |tasks: &[Value]| tasks.iter().map(|task| task["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(shown["tasks"].as_array().unwrap()), ids(&lines));
     assert_eq!((&lines[1]["outcome"], &lines[1]["yield"]), (&json!("failed"), &Value::Null));
     assert_eq!(lines[1]["failure"]["class"], "command");
 

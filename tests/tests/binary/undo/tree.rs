@@ -139,6 +139,13 @@ fn what_was_edited_since_is_left_and_named_with_the_reason_and_a_later_undo_take
     let left = "left        list.txt: the same lines were changed since\n";
     assert!(undone.stdout.contains(left), "{undone}");
     assert!(undone.stdout.contains("taken back  2 files: "), "{undone}");
+    let run_name = run.run_name();
+    let next = format!(
+        "\n\nleft   regatta diff {run_name}           shows the changes: remove by hand what is left\n\
+         undo   regatta undo {run_name}           then takes back the rest\n\
+         redo   regatta apply {run_name} --again  lands the work taken back\n"
+    );
+    assert!(undone.stdout.ends_with(&next), "{undone}");
     assert!(!undone.stdout.contains('\u{1b}'), "{undone}");
     let left = json(&place, &repository, &words, 4);
     let paths: Vec<_> = left["left"].as_array().unwrap().iter().map(|left| &left["path"]).collect();
@@ -324,17 +331,18 @@ fn what_cannot_be_taken_back_is_refused_with_what_to_do_and_nothing_changes() {
     place.expect_nothing_left(&repository);
 }
 
-/// Without a run, without a name, of work that has not landed and of a run that works, nothing is taken
+/// Without a run, of work that has not landed and of a run that works, nothing is taken
 /// back.
 fn expect_refused_without_landed_work(place: &Sandbox, repository: &Repository) {
     let none = regatta(place, repository, "undo @").expect_code(1);
     assert!(none.stderr.contains("there is no run yet"), "{none}");
-    let missing = regatta(place, repository, "undo").expect_code(1);
-    assert!(missing.stderr.contains("undo @") && missing.stderr.contains("runs"), "{missing}");
     let kept = place.run_in(repository).words("--merge none").exec(&set(2, "x")).run();
     let kept = kept.expect_code(0).run_name();
-    let refused = regatta(place, repository, &format!("undo {kept}")).expect_code(1);
-    assert!(refused.stderr.contains(&format!("nothing of {kept} has landed")), "{refused}");
+    // Without a name, the latest run is meant, as everywhere.
+    for words in [format!("undo {kept}"), "undo".to_owned()] {
+        let refused = regatta(place, repository, &words).expect_code(1);
+        assert!(refused.stderr.contains(&format!("nothing of {kept} has landed")), "{refused}");
+    }
     let unknown = regatta(place, repository, "undo r0000").expect_code(1);
     assert!(unknown.stderr.contains("there is no run or task `r0000`"), "{unknown}");
 
