@@ -149,7 +149,7 @@ fn announcement(notice: LandingNotice) -> EventKind {
                 HeadMoveKind::SameBranch => "HEAD was moved during the run".to_owned(),
                 HeadMoveKind::OtherBranch => "the branch was switched during the run".to_owned(),
             },
-            to: "the work lands in the tree as it is now".to_owned(),
+            to: "the work lands in the current tree".to_owned(),
             why: format!("HEAD was {was} and is {now}"),
         },
         LandingNotice::Degraded(Notice { from, to, why }) => EventKind::Degraded { from, to, why },

@@ -152,7 +152,7 @@ impl ConflictsDocument<'_> {
         lines.push(format!("try again       {again}"));
         if let Some(task) = first {
             let diff = context.hints.command(&format!("diff {}/{task}", self.run));
-            let first = "git add or commit what you changed first";
+            let first = "git add or commit your changes first";
             lines.push(format!("with git        {diff} | git apply --3way  ({first})"));
         }
         lines.join("\n")

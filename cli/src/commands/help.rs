@@ -22,7 +22,7 @@ fn text(topic: &[String]) -> Result<String, Error> {
         return Ok(exit_codes());
     }
     help_of(topic).ok_or_else(|| {
-        let error = Error::usage(format!("there is no help on `{}`", topic.join(" ")));
+        let error = Error::usage(format!("no help for `{}`", topic.join(" ")));
         let instead = instead_of_path("help", topic, &["exit-codes"]);
         if !instead.is_empty() {
             return instead.into_iter().fold(error, Error::hint).hint("regatta --help");
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn an_unknown_topic_is_refused_with_the_topics() {
         let error = said(&["sailing"]).unwrap_err().to_string();
-        assert!(error.starts_with("error: there is no help on `sailing`\n"), "{error}");
+        assert!(error.starts_with("error: no help for `sailing`\n"), "{error}");
         assert!(
             error.contains("the topics are exit-codes and the commands: demo, run, "),
             "{error}"

@@ -112,11 +112,11 @@ fn first_line(
     WorkingFolder { path, not_in }: &WorkingFolder,
     system: &SystemPrompt,
 ) -> Option<String> {
-    let elsewhere = not_in.map(|folder| format!(", not in {folder} (--allow-home works there)"));
+    let not_in = not_in.map(|folder| format!("not in {folder} (--allow-home works there)"));
     let is_told = form == SessionForm::Print && args.has_tools();
-    let place = (is_told || elsewhere.is_some()).then(|| {
-        let elsewhere = elsewhere.unwrap_or_default();
-        format!("the session works in {}, in place{elsewhere}", path.display())
+    let place = (is_told || not_in.is_some()).then(|| {
+        let how = not_in.as_deref().unwrap_or("in place");
+        format!("the session works in {}, {how}", path.display())
     });
     let read = context_files(system).filter(|_| form == SessionForm::Print);
     match (place, read) {
@@ -227,7 +227,7 @@ fn finish(
     if answer.stop_reason == StopReason::Length {
         note(globals, "warning: the answer was cut off, because it was too long");
     } else if answer.is_paused() {
-        note(globals, "warning: the model has paused, and did not go on with its answer");
+        note(globals, "warning: the model paused and did not continue its answer");
     }
     match mode {
         OutputMode::Json => {}

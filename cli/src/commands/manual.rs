@@ -32,7 +32,7 @@ fn page(path: &[String]) -> Result<String, Error> {
     for name in path {
         let found = command.find_subcommand(name).filter(|command| has_help(command));
         let Some(found) = found.cloned() else {
-            let what = format!("there is no manual page of `{}`", path.join(" "));
+            let what = format!("no manual page for `{}`", path.join(" "));
             let instead = instead_of_path("man", path, &[]);
             return Err(instead
                 .into_iter()
@@ -158,7 +158,7 @@ mod tests {
             (&["runs", "retyr"], &["regatta man runs retry", "regatta man"]),
         ] {
             let error = said(path).unwrap_err();
-            assert!(error.what.starts_with("there is no manual page of `"), "{error}");
+            assert!(error.what.starts_with("no manual page for `"), "{error}");
             assert_eq!(error.hints, hints, "{path:?}");
         }
     }

@@ -178,7 +178,8 @@ fn closing(
         lines.push("no model matches this name".to_owned());
     }
     if count > 0 {
-        lines.push(format!("{count} more cannot be used (--all lists them):"));
+        let which = if listed.is_empty() { "matching models" } else { "more" };
+        lines.push(format!("{count} {which} cannot be used (--all lists them):"));
         let reasons = reasons.into_iter();
         lines.extend(
             reasons.map(|((provider, why), count)| format!("  {provider} ({count}): {why}")),

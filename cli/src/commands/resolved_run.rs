@@ -73,7 +73,7 @@ pub(super) fn keep_set_variables(say: &dyn Fn(&str), spec: &mut RunSpec) {
     spec.pass_env.retain(|name| {
         let is_set = std::env::var_os(name).is_some();
         if !is_set {
-            say(&format!("warning: `{name}` is to be passed on, but is not set"));
+            say(&format!("warning: the variable `{name}` is not set, so tasks do not get it"));
         }
         is_set
     });

@@ -148,7 +148,7 @@ const CANCEL_NOTE: &str =
     "stopping: the work so far is kept, and nothing lands; Ctrl-C again stops at once";
 
 /// The note while a run waits for the landing of another engine.
-const WAIT_NOTE: &str = "waits: another engine is landing in this repository";
+const WAIT_NOTE: &str = "waits: another engine starts or lands a run in this repository";
 
 /// The note after the second signal.
 const CANCEL_AT_ONCE_NOTE: &str =

@@ -43,7 +43,7 @@ pub(super) fn run(
     say(out, &format!("branch {branch} at {short} has the work of task {run}/{}", row.name))?;
     let branch = shell_word(branch);
     let first = match (target.run.spec.merge, &target.run.spec.stack) {
-        (MergeMode::Patch | MergeMode::None, _) => "commit what has landed first".to_owned(),
+        (MergeMode::Patch | MergeMode::None, _) => "commit the landed work first".to_owned(),
         (MergeMode::Branch, _) => "on the branch that is checked out".to_owned(),
         (MergeMode::Stack, Some(stack)) => format!("on the branch {}", shell_word(&stack.name)),
         (MergeMode::Stack, None) => {

@@ -1,6 +1,6 @@
 //! The files of a patch, with the number of lines that changed in each.
 
-use protocol::ChangeSummary;
+use protocol::{ChangeSummary, quote_path};
 use serde::Serialize;
 
 use super::folded_lines::{LISTED, folded_lines};
@@ -13,7 +13,7 @@ use super::terminal::{Meaning, Palette};
 /// One changed file of a patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChangedFile {
-    /// Its path, quoted as git does where it has odd letters.
+    /// Its path; bytes that are not UTF-8 are `�`.
     path: String,
     /// Its path before, if it was renamed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,19 +68,17 @@ impl ChangedFile {
     fn new(names: &[u8]) -> Self {
         let second = names.get(names.len() / 2 + 1..).unwrap_or_default();
         let second = String::from_utf8_lossy(second);
-        let path = match second.strip_prefix("\"b/") {
-            Some(quoted) => format!("\"{quoted}"),
-            None => second.strip_prefix("b/").unwrap_or(&second).to_owned(),
-        };
+        let second = unquoted(&second);
+        let path = second.strip_prefix("b/").unwrap_or(&second).to_owned();
         let change = FileChange::Changed;
         Self { path, from: None, change, binary: false, added: 0, removed: 0 }
     }
 
     fn read_header(&mut self, line: &str) {
         if let Some(path) = line.strip_prefix("rename from ") {
-            (self.from, self.change) = (Some(path.to_owned()), FileChange::Renamed);
+            (self.from, self.change) = (Some(unquoted(path)), FileChange::Renamed);
         } else if let Some(path) = line.strip_prefix("rename to ") {
-            path.clone_into(&mut self.path);
+            self.path = unquoted(path);
         } else if line.starts_with("new file mode ") {
             self.change = FileChange::Added;
         } else if line.starts_with("deleted file mode ") {
@@ -101,9 +99,10 @@ impl ChangedFile {
     }
 
     fn name(&self) -> String {
+        let path = quote_path(self.path.as_bytes());
         match &self.from {
-            Some(from) => one_line(&format!("{from} → {}", self.path)),
-            None => one_line(&self.path),
+            Some(from) => one_line(&format!("{} → {path}", quote_path(from.as_bytes()))),
+            None => one_line(&path),
         }
     }
 
@@ -125,6 +124,41 @@ impl ChangedFile {
             (FileChange::Mode, true) => "mode, binary",
         }
     }
+}
+
+/// Returns a path of a patch without the quotes and escapes that git gives it for letters that are not ASCII.
+fn unquoted(path: &str) -> String {
+    let Some(quoted) = path.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return path.to_owned();
+    };
+    let (mut bytes, mut rest) = (Vec::new(), quoted.as_bytes());
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'\\' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = after.iter().take(3).take_while(|digit| (b'0'..=b'7').contains(digit)).count();
+        if digits == 3 {
+            let value =
+                after[..3].iter().fold(0_u8, |sum, digit| sum.wrapping_mul(8) + (digit - b'0'));
+            bytes.push(value);
+            rest = &after[3..];
+        } else if let [escape, after @ ..] = after {
+            bytes.push(match escape {
+                b'a' => 0x07,
+                b'b' => 0x08,
+                b'f' => 0x0c,
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'v' => 0x0b,
+                other => *other,
+            });
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// How many files whose lines have not changed are listed one by one.
@@ -261,6 +295,26 @@ deleted file mode 100644
             "5 files · +2 −2",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_path_is_shown_with_its_letters_and_quoted_only_where_it_cannot_be_printed() {
+        let name = |quoted: &str| {
+            let patch = format!("diff --git \"a/{quoted}\" \"b/{quoted}\"\n");
+            ChangedFile::of_patch(patch.as_bytes())[0].name()
+        };
+        for (quoted, shown) in [
+            (r"\303\274.txt", "ü.txt"),
+            (r"\346\227\245/a b", "日/a b"),
+            (r"a\033[2J", r#""a\033[2J""#),
+            (r#"say \"hi\""#, r#""say \"hi\"""#),
+        ] {
+            assert_eq!(name(quoted), shown, "{quoted}");
+        }
+        let renamed = "diff --git a/x \"b/\\303\\274\"\nrename from x\nrename to \"\\303\\274\"\n";
+        let files = ChangedFile::of_patch(renamed.as_bytes());
+        assert_eq!((files[0].name().as_str(), files[0].path.as_str()), ("x → ü", "ü"));
+        assert_eq!(ChangedFile::of_patch(b"diff --git \"a/\\\" \"b/\\\"\n").len(), 1);
     }
 
     #[test]

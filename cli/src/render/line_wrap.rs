@@ -169,10 +169,10 @@ mod tests {
             ),
             (format!("{}  landed  {word}", "t".repeat(60)), "  word word"),
             (
-                "note: the session works in /tmp/regatta-1000-home, in place, not in your home \
-                 folder (--allow-home works there), and has read AGENTS.md"
+                "note: the session works in /tmp/regatta-1000-home, not in your home folder \
+                 (--allow-home works there), and has read AGENTS.md"
                     .to_owned(),
-                "  folder (--allow-home works there), ",
+                "  (--allow-home works there), ",
             ),
         ] {
             let lines = lines(&line);

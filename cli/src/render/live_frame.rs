@@ -67,7 +67,7 @@ pub(super) fn headline(head: &RunInfo) -> String {
 
 /// What a run says once about its set-up commands.
 const SETUP_NOTE: &str =
-    "set-up commands are not confined: what they write outside of their workspace stays there";
+    "set-up commands are not confined: files that they write outside their workspace stay there";
 
 /// Returns the lines about what a run of so many tasks does for them: the environment variables that it
 /// passes on, what it adds to their workspaces, and how their work is verified.
@@ -233,6 +233,7 @@ fn activity(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, S
         (Phase::Working, Some(tool), _) => {
             return (one_line(tool), said.unwrap_or_default());
         }
+        (Phase::Working, None, Some(_)) if running.is_answering => "answers",
         (Phase::Working, None, Some(_)) => "thinks",
         (Phase::Working, None, None) => "works",
         (Phase::Stopping, ..) => "stops",

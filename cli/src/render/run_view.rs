@@ -126,7 +126,7 @@ impl RunView {
             EventKind::TaskFinished { task, report } => self.finish(task, report),
             EventKind::LandingWaited => {
                 self.landing =
-                    Some("another engine is landing in this repository; waits for it".into());
+                    Some("waits: another engine starts or lands a run in this repository".into());
             }
             EventKind::VerificationStarted { number, tasks } => {
                 self.landing = Some(verifies(*number, tasks.len()));

@@ -54,6 +54,8 @@ pub struct RunningTask {
     pub tool: Option<String>,
     /// The wait before the next request, if there is one.
     pub wait: Option<ProviderWait>,
+    /// Whether the text of an answer arrives.
+    pub is_answering: bool,
 }
 
 /// A wait before a request to a provider is retried.
@@ -76,7 +78,7 @@ pub(super) struct ProgressReport<'a> {
 impl RunningTask {
     /// Returns the state of a task that starts.
     pub(super) fn from(since: Timestamp, phase: Phase) -> Self {
-        Self { since, phase, line: None, tool: None, wait: None }
+        Self { since, phase, line: None, tool: None, wait: None, is_answering: false }
     }
 
     /// Applies a progress event.
@@ -104,6 +106,15 @@ impl RunningTask {
             }
             _other => None,
         };
+        match event {
+            SessionEvent::TextStart { .. } => self.is_answering = true,
+            SessionEvent::MessageStart { .. }
+            | SessionEvent::ThinkingStart { .. }
+            | SessionEvent::ToolcallStart { .. }
+            | SessionEvent::MessageEnd { .. }
+            | SessionEvent::ToolExecutionStart { .. } => self.is_answering = false,
+            _other => {}
+        }
     }
 }
 

@@ -146,7 +146,7 @@ fn check_not_blank(words: &[String]) -> Result<(), Error> {
 fn check_task(at: usize, word: &str) -> Result<(), Error> {
     if word.trim().is_empty() {
         return Err(Error::usage(format!("TASK number {} is empty", at + 1))
-            .hint("regatta run 'what is to be done'"));
+            .hint("regatta run 'what to do'"));
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(crate) fn earlier(path: &Path) -> Earlier {
         Ok(Some(session)) => session,
         Ok(None) => return Earlier::default(),
         Err(error) => {
-            tracing::debug!(%error, "nothing was said before");
+            tracing::debug!(%error, "there are no earlier messages");
             return Earlier::default();
         }
     };

@@ -110,7 +110,7 @@ impl SessionSwitch<'_> {
             }
             SwitchTo::Before(prompt) => {
                 let (log, text) = self.before(&sessions, &prompt, present)?;
-                (log, Some(text), "a new session, with what was before the prompt:")
+                (log, Some(text), "a new session with the conversation before the prompt:")
             }
         };
         Ok(NextLog { log, text, note })
@@ -166,7 +166,7 @@ impl SessionSwitch<'_> {
         let failed = |why: String| NotOpened::Failed(why);
         let from = &present.log.path;
         let session = LoadedSession::read(from).ok().flatten();
-        let mut session = session.ok_or_else(|| failed("nothing was said yet".to_owned()))?;
+        let mut session = session.ok_or_else(|| failed("the conversation is empty".to_owned()))?;
         let prompt = prompt_named(&mut session, prompt)
             .ok_or_else(|| failed(format!("no prompt has the id `{prompt}`; /fork lists them")))?;
         let id = SessionId::generate();

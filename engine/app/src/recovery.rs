@@ -94,7 +94,7 @@ async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<St
         describe(&reader, &unrecorded, recovery.found()).map_err(|error| error_chain(&error))?;
     let unknown = unrecorded.unknown.iter().cloned().collect();
     if let Err(error) = recovery.finish(unknown).await {
-        found.push(format!("what is left of it stays for now: {}", error.to_failure().message));
+        found.push(format!("the rest stays for now: {}", error.to_failure().message));
     }
     Ok(found)
 }

@@ -62,7 +62,7 @@ pub enum KeyStoreError {
         source: io::Error,
     },
     /// The file is not what this program writes. It is left as it is.
-    #[error("{}:{line}: {message}; the file was left as it is", .file.display())]
+    #[error("{}:{line}: {message}; the file is unchanged", .file.display())]
     Malformed {
         /// The file.
         file: PathBuf,

@@ -72,7 +72,7 @@ pub(super) fn notices_of(scan: &Scan, ignored: &[String]) -> Vec<Notice> {
         (
             ignored,
             "ignored files",
-            "they are in no workspace; --carry copies them, --setup makes them",
+            "not copied into workspaces; --carry copies them, --setup creates them",
             "git ignores",
         ),
         (

@@ -45,33 +45,33 @@ impl LeftBehind {
         let rows: [(&[String], &str, &str, &str); 5] = [
             (
                 &these(MatchesOthers::Yes),
-                "files to carry along",
-                "what git does not ignore is in each workspace anyway, and changes to it land",
+                "carried files",
+                "files that git does not ignore are in each workspace anyway, and changes to them land",
                 "no ignored file matches",
             ),
             (
                 &these(MatchesOthers::No),
-                "files to carry along",
-                "there are none",
+                "carried files",
+                "none",
                 "no file matches",
             ),
             (
                 &self.special,
-                "sockets, pipes and devices to carry along",
-                "they are left out of the workspaces",
-                "they cannot be copied:",
+                "carried files",
+                "sockets, pipes and devices are not copied",
+                "left out:",
             ),
             (
                 &self.unreadable,
-                "files to carry along",
-                "some are left out of the workspaces",
-                "permissions keep us out of",
+                "carried files",
+                "some are not copied into the workspaces",
+                "permission denied:",
             ),
             (
                 &self.invalid_names,
-                "files to carry along",
-                "some are left out of the workspaces",
-                "no repository can have such names:",
+                "carried files",
+                "some are not copied into the workspaces",
+                "their names are invalid in a repository:",
             ),
         ];
         let rows = rows.into_iter().filter(|(paths, ..)| !paths.is_empty());

@@ -199,7 +199,7 @@ fn check_state(git: &Repository, root: &Path) -> Result<Vec<Notice>> {
         RepositoryState::Clean => Ok(Vec::new()),
         RepositoryState::Bisect => Ok(vec![Notice {
             from: "a repository at rest".to_owned(),
-            to: "work goes on from the commit that is checked out".to_owned(),
+            to: "tasks start from the commit that is checked out".to_owned(),
             why: "a bisect is in progress".to_owned(),
         }]),
         RepositoryState::Merge => busy("a merge", "git merge --abort"),

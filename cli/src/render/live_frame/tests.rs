@@ -1,6 +1,6 @@
 use protocol::{
-    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, Message, Outcome,
-    Phase, SessionEvent, StopReason, TaskName, TaskReport, Usage,
+    AssistantMessage, Cost, Event, EventKind, EventScope, Failure, FailureClass, Message,
+    MessageRole, Outcome, Phase, SessionEvent, StopReason, TaskName, TaskReport, Usage,
 };
 
 use super::super::printable::{fit, width};
@@ -151,6 +151,25 @@ fn the_line_of_an_agent_has_its_model_its_tool_and_its_tokens() {
 1 of 16 · 1 failed · 13s · 96.4k tokens · $0.20
 "
     );
+}
+
+#[test]
+fn an_agent_answers_while_text_arrives_and_thinks_otherwise() {
+    let mut run = with_agents(run_view(16, 0));
+    let mut word = |event| {
+        let task = Some("thinks".parse().unwrap());
+        let kind = EventKind::SessionEvent { task, event };
+        run.apply(&Event { seq: 1, at: at(10), scope: Some(scope()), kind });
+        let lines = frame(&run, input(60, 24), Palette::Plain);
+        let line = lines.iter().find(|line| line.contains("⠸ thinks")).unwrap();
+        line.split_whitespace().nth(2).unwrap().to_owned()
+    };
+    let start = || SessionEvent::MessageStart { role: MessageRole::Assistant, answer: None };
+    assert_eq!(word(SessionEvent::TextStart { content_index: 1 }), "answers");
+    assert_eq!(word(start()), "thinks");
+    assert_eq!(word(SessionEvent::TextStart { content_index: 0 }), "answers");
+    let message = Message::Assistant(answer());
+    assert_eq!(word(SessionEvent::MessageEnd { message }), "thinks");
 }
 
 #[test]

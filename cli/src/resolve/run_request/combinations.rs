@@ -54,7 +54,7 @@ pub(super) fn check_names(source: &TaskSource, args: &RunArgs) -> Result<(), Err
     let named = || prompts.iter().filter_map(|prompt| prompt.name.as_ref());
     if let Some(name) = named().find(|name| !names.insert(*name)) {
         return Err(Error::usage(format!("a second task is called `{name}`"))
-            .hint(format!("{}='what is to be done'", name.numbered(2))));
+            .hint(format!("{}='what to do'", name.numbered(2))));
     }
     let Some(name) = &args.name else { return Ok(()) };
     if let Some(other) = named().next() {
@@ -63,7 +63,7 @@ pub(super) fn check_names(source: &TaskSource, args: &RunArgs) -> Result<(), Err
     }
     let (is_only, instead) = match source {
         TaskSource::Command(_) => (true, ""),
-        TaskSource::Prompts(prompts) => (prompts.len() == 1, "NAME='what is to be done' for each"),
+        TaskSource::Prompts(prompts) => (prompts.len() == 1, "NAME='what to do' for each"),
         TaskSource::Words { words, .. } => (words.len() == 1, "leave it out"),
         TaskSource::Each { .. } | TaskSource::Plan(_) => (false, "leave it out"),
     };

@@ -46,7 +46,7 @@ fn a_name_is_given_to_one_task_and_no_two_have_the_same() {
     let each = |args| RunArgs { each: owned("*"), ..args };
     assert_eq!(
         refused(&run(&["auth=a", "b", "auth=c"])),
-        "error: a second task is called `auth`\n  try: auth-2='what is to be done'"
+        "error: a second task is called `auth`\n  try: auth-2='what to do'"
     );
     assert!(refused(&run(&["b", "auth= "])).starts_with("error: TASK number 2 is empty\n"));
     for args in [run(&["fix it"]), exec(run(&["fix it"]))] {

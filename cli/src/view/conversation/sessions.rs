@@ -106,7 +106,7 @@ impl Shown<'_> {
         let closed = || "the session is closed".to_owned();
         let state = self.session.state().await.ok_or_else(closed)?;
         if *to == SwitchTo::New && state.messages == 0 {
-            return Err("nothing was said yet: this is a new session".to_owned());
+            return Err("the conversation is empty: this is a new session".to_owned());
         }
         Ok(Present { log: self.log.clone(), model: state.model })
     }
@@ -142,8 +142,8 @@ impl Shown<'_> {
                     self.view.hint = Some("the session is there already".to_owned());
                 } else {
                     let from = match earlier.is_silent() {
-                        true => "the session goes on from its begin",
-                        false => "the session goes on from here:",
+                        true => "the session continues from its beginning",
+                        false => "the session continues from here:",
                     };
                     self.view.note(NoteKind::Info, from);
                     self.view.earlier(&earlier);

@@ -142,7 +142,7 @@ impl ViewState {
     /// Lists the entries of the session.
     pub(in crate::view) fn list_tree(&mut self, tree: Vec<TreeRow>) {
         if tree.is_empty() {
-            self.hint = Some("nothing was said yet".to_owned());
+            self.hint = Some("the conversation is empty".to_owned());
             return;
         }
         let leaf = tree.iter().position(|row| row.is_leaf);
@@ -168,7 +168,7 @@ impl ViewState {
             })
             .collect();
         if rows.is_empty() {
-            self.hint = Some("nothing was said yet".to_owned());
+            self.hint = Some("the conversation is empty".to_owned());
             return;
         }
         self.pick(Picker::new("A new session from before which prompt?", rows, 0));
@@ -186,7 +186,7 @@ impl ViewState {
             NotOpened::Failed(why) => return self.note(NoteKind::Error, why),
         };
         let rows = vec![
-            answer("go on with a copy of it here", Choice::Open(SwitchTo::Copy(path))),
+            answer("continue a copy of it here", Choice::Open(SwitchTo::Copy(path))),
             answer("stay in this session", Choice::Nothing),
         ];
         self.pick(Picker::new(format!("{what}."), rows, 0));
@@ -250,13 +250,13 @@ impl ViewState {
             answer("yes", Choice::GoOn(entry.clone(), Summary::Written(None))),
             answer("yes, with instructions", Choice::Instructions(entry.clone())),
         ];
-        self.pick(Picker::new("Sum up for the model what is left?", rows, 0));
+        self.pick(Picker::new("Summarize the messages left behind for the model?", rows, 0));
     }
 
     fn go_on(&mut self, entry: EntryId, summary: Summary) -> Vec<Effect> {
         self.is_moving = true;
         if matches!(summary, Summary::Written(_)) {
-            self.status.wait = Some(Wait::on("the summary of what is left"));
+            self.status.wait = Some(Wait::on("the summary of the messages left behind"));
         }
         vec![Effect::Session(SessionRequest::GoOn(entry, summary))]
     }

@@ -135,7 +135,7 @@ impl ViewState {
             SessionEvent::SessionRestart { error_message } => {
                 self.finish_answer();
                 self.calls.clear();
-                let text = format!("the session crashed and goes on: {error_message}");
+                let text = format!("the session crashed and was restarted: {error_message}");
                 self.note(NoteKind::Error, text);
             }
             _other => {}

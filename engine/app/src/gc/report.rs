@@ -222,11 +222,11 @@ fn reason(kept: &Kept) -> &'static str {
 /// Returns what a reason means, after a number of tasks.
 fn reason_text(reason: &str) -> &'static str {
     match reason {
-        "unfinished" => "of runs that go on, or were cut short and not recovered yet",
+        "unfinished" => "of runs that still run, or were interrupted and not recovered yet",
         "workspace" => "of runs that have a workspace on the disk, or are in use",
         "unlanded" => "with work that has neither landed nor been discarded",
         "needed" => "on which such work builds",
-        "young" => "that are not old enough",
+        "young" => "younger than the limit",
         "other_attempt" => "with other captures than the one that landed",
         _ => "of runs that the ledger does not know",
     }

@@ -228,14 +228,14 @@ fn nothing_is_recovered_in_a_merge_and_of_four_recoveries_one_recovers_and_count
 fn a_run_begins_when_a_landing_of_another_engine_is_over_and_says_that_it_waits() {
     let place = sandbox();
     let repository = place.repository();
-    let line = "waits: another engine is landing in this repository\n";
+    let line = "waits: another engine starts or lands a run in this repository\n";
     for (form, seen) in [("run", "seen.txt"), ("run --json", "seen-by-program.txt")] {
         repository.write("README.md", "before\n");
         let turn = fs::File::open(repository.path(".git")).expect("there is one");
         turn.lock().expect("it can be locked");
         let call = place.regatta(repository.root()).words(form);
         let call = call.exec(&format!("cat README.md > {seen}")).start();
-        call.until_told("waits: another engine is landing");
+        call.until_told("waits: another engine starts");
         repository.write("README.md", "landed\n");
         turn.unlock().expect("it can be unlocked");
         let finished = call.wait().expect_code(0);

@@ -93,7 +93,7 @@ fn a_head_that_moved_during_the_run_is_told_and_a_switch_with_both_branches() {
     let run = place.regatta(repository.root()).words("run").exec(script);
     let finished = run.run().expect_code(0);
     assert_eq!(repository.text("blue.txt"), "blue\n");
-    let told = "note: the branch was switched during the run: the work lands in the tree";
+    let told = "note: the branch was switched during the run: the work lands in the current tree";
     assert!(finished.stderr.contains(told), "{finished}");
     let told = finished.stderr.lines().find(|line| line.contains(told)).unwrap();
     assert!(told.contains("HEAD was main at ") && told.contains(" and is other at "), "{told}");

@@ -111,7 +111,7 @@ fn a_key_is_passed_on_by_name_and_the_first_lines_say_so() {
     let told = call(&format!("run {named}")).run().expect_code(0);
     assert_eq!(repository.text("key.txt"), format!("{PASSED}/"), "{told}");
     let mut lines = told.stderr.lines();
-    let warning = "warning: `NO_SUCH_VARIABLE` is to be passed on, but is not set";
+    let warning = "warning: the variable `NO_SUCH_VARIABLE` is not set, so tasks do not get it";
     assert_eq!(lines.next(), Some(warning), "{told}");
     assert!(lines.next().is_some_and(|line| line.contains("run r")), "{told}");
     let passes = " passes OPENAI_API_KEY on to what tasks run";

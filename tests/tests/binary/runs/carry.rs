@@ -54,7 +54,8 @@ fn told(finished: &Finished) -> Vec<String> {
     let text = |note: &serde_json::Value| {
         ["from", "to", "why"].map(|key| note[key].as_str().unwrap_or_default()).join("; ")
     };
-    let of_carry = |note: &String| note.contains("carry") && !note.starts_with("ignored files;");
+    let is_of_carry = |note: &str| note.contains("carry") || note.contains("carried");
+    let of_carry = |note: &String| is_of_carry(note) && !note.starts_with("ignored files;");
     notes.map(|note| text(&note)).filter(of_carry).collect()
 }
 
@@ -216,11 +217,10 @@ fn globs_without_an_ignored_file_and_what_cannot_be_copied_are_told_and_no_link_
     assert_eq!(
         told(&finished),
         [
-            "files to carry along; what git does not ignore is in each workspace anyway, and changes \
-         to it land; no ignored file matches `src/**`",
-            "files to carry along; there are none; no file matches `*.nope`",
-            "sockets, pipes and devices to carry along; they are left out of the workspaces; they \
-         cannot be copied: it.sock",
+            "carried files; files that git does not ignore are in each workspace anyway, and changes \
+             to them land; no ignored file matches `src/**`",
+            "carried files; none; no file matches `*.nope`",
+            "carried files; sockets, pipes and devices are not copied; left out: it.sock",
         ]
     );
     assert!(repository.text("src/run.rs").ends_with("more\n"), "a tracked file is work");

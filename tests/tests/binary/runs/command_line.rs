@@ -29,7 +29,7 @@ fn it_prints_its_help_its_version_its_exit_codes_its_schemas_and_its_manual() {
     let run = print("man run");
     assert!(run.contains(".TH regatta-run 1") && run.contains("\\-\\-pass\\-env"), "{run}");
     let refused = place.regatta(place.folder()).words("man replay").run();
-    refused.expect_refusal(&["there is no manual page of `replay`", "regatta man"]);
+    refused.expect_refusal(&["no manual page for `replay`", "regatta man"]);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_session_goes_on_from_an_earlier_entry_with_a_summary_or_without() {
     let (place, model) = (sandbox(), PacedModel::start());
     let mut screen = start(&place, &model, (24, 80));
     screen.press("/tree\r");
-    screen.until("nothing", |text| text.contains("nothing was said yet"));
+    screen.until("nothing", |text| text.contains("the conversation is empty"));
     talk(&screen, &model, "hello", "Hello.");
     talk(&screen, &model, "second", "Two.");
     let [file] = &files(&place)[..] else { panic!("one session") };
@@ -121,7 +121,7 @@ fn a_session_goes_on_from_an_earlier_entry_with_a_summary_or_without() {
     let title = "Go on from where?  4/4 · Enter takes, Esc leaves";
     expect("the tree", &[title, "    > hello", "    Hello.", "    > second", &here, ">"]);
     screen.press(&format!("{UP}\r"));
-    let title = "Sum up for the model what is left?  1/3 · Enter takes, Esc leaves";
+    let title = "Summarize the messages left behind for the model?  1/3 · Enter takes, Esc leaves";
     let question = [title, "▸ no", "  yes", "  yes, with instructions", ">"];
     expect("the question", &question);
 
@@ -132,7 +132,7 @@ fn a_session_goes_on_from_an_earlier_entry_with_a_summary_or_without() {
     screen.press("Name the numbers.\r");
     let summary = model.next();
     assert!(summary.prompts().concat().contains("Name the numbers."), "{:?}", summary.request);
-    screen.until("it waits", |text| text.contains("waits for the summary of what is left"));
+    screen.until("it waits", |text| text.contains("waits for the summary of the messages left behind"));
     screen.press(ESC);
     let _closed = summary.closed();
     screen.until("it stays", |text| text.contains("cannot go there") && !text.contains("waits"));
@@ -142,7 +142,7 @@ fn a_session_goes_on_from_an_earlier_entry_with_a_summary_or_without() {
     screen.until("the question", |text| text.contains("▸ no"));
     screen.press("\r");
     screen.until("the prompt is given back", |text| {
-        text.contains("the session goes on from here:\n\n> hello\n\nHello.\n\n> second\nloopback")
+        text.contains("the session continues from here:\n\n> hello\n\nHello.\n\n> second\nloopback")
     });
     screen.press("\u{15}");
     assert_eq!(talk(&screen, &model, "third", "Three."), ["hello", "third"]);
@@ -219,7 +219,7 @@ fn a_session_that_another_process_has_open_is_copied_if_the_user_says_so() {
     let title = "Another process has it open.  1/2 · Enter takes, Esc leaves";
     let status = format!("{STATUS} · 0 tokens · $0.00");
     let question =
-        [title, "▸ go on with a copy of it here", "  stay in this session", ">", &status];
+        [title, "▸ continue a copy of it here", "  stay in this session", ">", &status];
     expect_screen(&second, "the question", &question);
     second.press(ESC);
     expect_screen(&second, "the same session", &[">", &status]);
@@ -228,7 +228,7 @@ fn a_session_that_another_process_has_open_is_copied_if_the_user_says_so() {
     second.press("/resume\r");
     second.until("the list", |text| text.contains("▸ hello"));
     second.press("\r");
-    second.until("the question", |text| text.contains("▸ go on with a copy"));
+    second.until("the question", |text| text.contains("▸ continue a copy"));
     second.press("\r");
     second.until("the copy", |text| text.contains("a copy of another session:\n\n> hello"));
     assert_eq!(talk(&second, &model, "in the copy", "Yes."), ["hello", "in the copy"]);

@@ -212,7 +212,7 @@ fn a_list_in_tmux_leaves_nothing_in_the_scrollback() {
     tmux.press(&["hello", "Enter"]);
     tmux.until("the question", |text| text.contains("▸ no"));
     tmux.press(&["Enter"]);
-    tmux.until("the prompt", |text| text.contains("goes on from its begin\n\n> hello"));
+    tmux.until("the prompt", |text| text.contains("continues from its beginning\n\n> hello"));
     tmux.press(&["!", "Enter"]);
     let exchange = model.next();
     assert_eq!(exchange.prompts(), ["hello!"]);

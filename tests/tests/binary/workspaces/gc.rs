@@ -18,7 +18,7 @@ fn what_has_landed_goes_and_what_failed_stays_with_its_log() {
     let patch = place.regatta(repository.root()).words("diff b").run().expect_code(0).stdout;
 
     let young = gc(&place, &repository, "").run().expect_code(0);
-    assert!(young.stdout.contains("that are not old enough"), "{young}");
+    assert!(young.stdout.contains("younger than the limit"), "{young}");
     assert_eq!(place.home().captures().len(), 3, "{young}");
 
     let dry = gc(&place, &repository, "--older-than 0s --dry-run").run().expect_code(0);
