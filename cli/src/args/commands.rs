@@ -166,7 +166,7 @@ pub struct TargetArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: Option<String>,
 
-    /// The task, by its name or its item, if only the run stands before
+    /// The task, by its name or its item, after a run
     #[arg(value_name = "TASK")]
     pub task: Option<String>,
 }
@@ -203,7 +203,7 @@ pub struct LogsArgs {
     #[command(flatten)]
     pub target: TargetArgs,
 
-    /// Print new lines, too, until all tasks have ended, or the session is closed
+    /// Keep printing new lines until all tasks have ended or the session is closed
     #[arg(short, long, action = ArgAction::SetTrue)]
     pub(crate) follow: bool,
 }
@@ -215,11 +215,11 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub target: TargetsArgs,
 
-    /// List the changed files with their numbers of lines, instead of the patch
+    /// List the changed files and their numbers of lines instead of the patch
     #[arg(long)]
     pub(crate) stat: bool,
 
-    /// With --stat, list every file, also those that are otherwise only counted
+    /// With --stat, list every file instead of counting some
     #[arg(long, requires = "stat")]
     pub(crate) all: bool,
 }
@@ -243,13 +243,13 @@ pub struct ApplyArgs {
     #[command(flatten)]
     pub(crate) which: KeptArgs,
 
-    /// Land again what landed and is gone, as after git reset
+    /// Land work again that was lost or taken back, as by git reset
     #[arg(long, action = ArgAction::SetTrue)]
     again: bool,
 
     /// Print what would land and conflict, and change nothing
     ///
-    /// The exit code is the one that the command would have.
+    /// The exit code is that of the real command.
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 
@@ -285,11 +285,11 @@ pub struct UndoArgs {
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
-    /// Print what would be taken back and what would be left, exit accordingly, and change nothing
+    /// Print what would be taken back and left, and change nothing
     #[arg(long, action = ArgAction::SetTrue)]
     dry_run: bool,
 
-    /// Name every file, also those that are otherwise only counted
+    /// Name every file instead of counting some
     #[arg(long)]
     pub(crate) all: bool,
 }

@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, ValueEnum};
 pub struct Globals {
     /// The repository [default: that of the current folder]
     ///
-    /// `regatta run` takes several: --repo A --repo B.
+    /// `regatta run` takes several: --repo A --repo B. Without it, `regatta gc` collects all repositories.
     #[arg(long = "repo", value_name = "DIR", global = true)]
     pub repos: Vec<PathBuf>,
 

@@ -140,8 +140,8 @@ Examples:
   regatta login gate --device          by a code that is typed on another device
 
 OpenRouter and the providers with `oauth` in models.yml (docs/models.md) have
-a login. Its page is printed, and opened if there is a desktop. Without one,
-open it elsewhere and paste the last address of the browser.
+a login. Its address is printed, and opened on a desktop. Without a desktop,
+open it on another machine, and paste the last address of that browser.
 
 A run uses the first of: --api-key, the stored key, the environment
 (ANTHROPIC_API_KEY …), and the apiKey in models.yml. Of several stored keys,
@@ -195,10 +195,10 @@ Examples:
 pub(super) const RETRY_DETAILS: &str = "\
 The tasks have the prompts, commands, models, limits and settings of the run,
 from the ledger; later changes of the plan have no effect. They work on the
-tree as it is now. If they depend on a task that is not retried, it must be
-done and its work in the tree; they get its yield. Work that the earlier run
-kept stays kept. --model replaces the model of the tasks that have one, --exec
-the command of the others, and --limit limits of all.";
+current tree. A dependency that is not retried must be done, with its work in
+the tree; the tasks get its yield. Work that the earlier run kept stays kept.
+--model replaces the model of tasks, --exec the command of tasks without a
+model, and --limit a limit of all.";
 
 pub(super) const RESULTS: &str = "\
 Prints what the tasks of a run yielded: the answers of models, the last lines
@@ -293,18 +293,18 @@ Conflicts of one task:
   --tool       the merge.tool of your own git configuration writes it, never
                that of the repository
   --resolve    a command, or with agent or agent:MODEL a model, writes it;
-               some of each side must be left, unless --allow-loss
+               a part of each side must remain, unless --allow-loss
   --clean      the paths without a conflict land now; the rest stays kept
   --index      with --markers: the index becomes what git merge would make of
                it
-  Each option is for the paths that follow it; a folder includes everything
-  below it. Without a path, it is for all conflicts that no other option
+  Each option applies to the paths after it; a folder includes everything
+  below it. Without a path, it applies to all conflicts that no other option
   names. Name the run or task before the options. A path is relative to the
   root of the repository, as regatta conflicts prints it.";
 
 pub(super) const UNDO: &str = "\
-Takes back what a run, or one of its tasks, has landed: each file gets its
-content from before.
+Takes back the landed work of a run, or of some of its tasks: each file gets
+its earlier content.
 
 Examples:
   regatta undo                 the latest run
@@ -313,8 +313,8 @@ Examples:
 
 pub(super) const UNDO_DETAILS: &str = "\
 Later edits, by you or by a later run, are merged, as git revert does. A file
-in which that conflicts stays as it is and is named; the exit code is then 4.
-So does a branch with later commits. Your commits stay: files change in the
+with a conflict stays as it is, and is reported; the exit code is then 4. A
+branch with later commits stays, too. Your commits stay: files change in the
 working tree only. Commits of the run are removed from their branch.
 
 The work is kept, and regatta apply RUN --again lands it again.";
@@ -343,7 +343,7 @@ It removes only work that has landed, was discarded or changed nothing. Work
 that has neither landed nor been discarded stays, whatever its age, with the
 work that it builds on. So does everything of a run that still runs or has a
 workspace on the disk. The ledger keeps the records of runs and tasks. `--repo
-DIR` limits it to one repository. It never runs by itself.";
+DIR` limits it to one repository. Nothing runs it automatically.";
 
 pub(super) const SCHEMA: &str = "\
 Prints a published JSON Schema.

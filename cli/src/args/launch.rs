@@ -40,14 +40,14 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "MODEL")]
     pub model: Option<ModelChoice>,
 
-    /// The provider of --model, if its name does not say it
+    /// The provider of --model, if MODEL does not name it
     #[arg(long, value_name = "NAME", requires = "model")]
     pub provider: Option<String>,
 
     /// The models that the session may use, separated by commas
     ///
-    /// PROVIDER/ID, ids, parts of names or globs, each with a thinking level if wanted, as in ID:high. A
-    /// new session begins with the first.
+    /// PROVIDER/ID, ids, parts of names or globs. A thinking level may follow each, as in ID:high. A new
+    /// session begins with the first.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub models: Option<Vec<String>>,
 
@@ -57,7 +57,7 @@ pub struct LaunchArgs {
 
     /// The API key of the model's provider, for this session
     ///
-    /// Others on this machine may see it in the list of processes: `regatta login` stores it instead.
+    /// Other users can see it in the list of processes. `regatta login` stores it instead.
     #[arg(long, value_name = "KEY")]
     pub api_key: Option<GivenKey>,
 
@@ -78,22 +78,22 @@ pub struct LaunchArgs {
     )]
     pub tools: Option<Vec<String>>,
 
-    /// The model has no tools, or those of --tools only
+    /// Give the model no tools, or only those of --tools
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) no_tools: bool,
 
-    /// Which calls of tools are asked about: ask, write, yolo [default: yolo]
+    /// Which tool calls need your approval: ask, write, yolo [default: yolo]
     ///
-    /// ask: changes of files and commands. write: commands. yolo: none. Where there is no one to answer, they
-    /// are refused. Rules are in the settings: docs/approvals.md.
+    /// ask: changes of files, and commands. write: commands. yolo: none. Without a terminal, these calls are
+    /// refused. The settings can have rules: docs/approvals.md.
     #[arg(long, value_name = "MODE", value_parser = approval_mode())]
     pub approval_mode: Option<ApprovalMode>,
 
-    /// Replaces the system prompt: a text, or a file that contains it
+    /// Replace the system prompt by this text or file
     #[arg(long, value_name = "TEXT|FILE")]
     pub system_prompt: Option<String>,
 
-    /// Adds to the end of the system prompt: a text, or a file that contains it
+    /// Append this text or file to the system prompt
     #[arg(long, value_name = "TEXT|FILE")]
     pub append_system_prompt: Option<String>,
 
@@ -103,7 +103,7 @@ pub struct LaunchArgs {
 
     /// Continue the latest session of this folder
     ///
-    /// If this terminal has used several, the one that it used last.
+    /// Of several, the one that this terminal used last.
     #[arg(short, long = "continue", action = ArgAction::SetTrue, conflicts_with_all = ["resume", "fork"])]
     pub(crate) continues: bool,
 
@@ -121,7 +121,7 @@ pub struct LaunchArgs {
     #[expect(clippy::option_option, reason = "an option whose value can be left out")]
     pub(crate) resume: Option<Option<String>>,
 
-    /// Continue a copy of a session, which may be one of another folder
+    /// Continue a copy of a session, also of another folder
     #[arg(long, value_name = "ID|FILE")]
     pub fork: Option<String>,
 
@@ -139,7 +139,7 @@ pub struct LaunchArgs {
 
     /// List the models that can be used, and end
     ///
-    /// With PATTERN, those that have it in their name. No model is asked.
+    /// With PATTERN, only models with it in their name. Nothing is sent to a model.
     #[arg(long, value_name = "PATTERN", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "an option whose value can be left out")]
     pub(crate) list_models: Option<Option<String>>,

@@ -14,7 +14,7 @@ pub struct RetryArgs {
     #[arg(value_name = "RUN[/TASK]")]
     pub target: Option<String>,
 
-    /// Tasks of the run, or those to choose from if an option says which
+    /// Tasks of the run; an option such as --failed chooses among them
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
@@ -26,11 +26,11 @@ pub struct RetryArgs {
     #[arg(long, action = ArgAction::SetTrue, conflicts_with_all = ["failed", "cancelled", "conflicted"])]
     all: bool,
 
-    /// Another command for the tasks that have one; {{item}} is what it was in the run
+    /// Replace the command of tasks; {{item}} has the same value as before
     #[arg(long, value_name = "CMD")]
     exec: Option<String>,
 
-    /// Another model for the tasks that have one: sonnet, PROVIDER/ID, ID:high
+    /// Replace the model of tasks: sonnet, PROVIDER/ID, ID:high
     #[arg(long, value_name = "MODEL")]
     model: Option<ModelChoice>,
 
@@ -38,7 +38,7 @@ pub struct RetryArgs {
     #[arg(long, value_name = "URL")]
     base_url: Option<BaseUrl>,
 
-    /// Another limit of each task: wall=20m, output=10MB, turns=40, tokens=400k, cost=2.00USD
+    /// Replace a limit of each task: wall=20m, output=10MB, turns=40, tokens=400k, cost=2.00USD
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<LimitSetting>,
 
@@ -58,7 +58,7 @@ struct EndingArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     failed: bool,
 
-    /// Retry the tasks that were cancelled, or that their engine did not finish
+    /// Retry the tasks that were cancelled or interrupted
     #[arg(long, action = ArgAction::SetTrue)]
     cancelled: bool,
 

@@ -22,19 +22,19 @@ use regatta::plan::{agent_name, land_time, merge_mode};
 pub struct RunArgs {
     /// The prompt of a task, in quotes
     ///
-    /// With --each, the prompt of every task. With --exec, the command is run once for each TASK, which
-    /// is {{item}} then.
+    /// With --each, the prompt of every task. With --exec, the command runs once for each TASK; {{item}}
+    /// stands for it.
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
     /// The name of the only task
     ///
-    /// One of several is named by NAME='the prompt', with lower-case letters, digits and `-`. [default: the
-    /// first words of the prompt]
+    /// NAME='the prompt' names one of several, with lower-case letters, digits and `-`. [default: the first
+    /// words of the prompt]
     #[arg(long, value_name = "NAME", value_parser = regatta::each::chosen_name)]
     pub name: Option<TaskName>,
 
-    /// What the run is called in lists
+    /// A label of the run, shown in lists
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub label: Option<String>,
 
@@ -53,7 +53,7 @@ pub struct RunArgs {
 
     /// The API key of the model's provider, for this run
     ///
-    /// Others on this machine may see it in the list of processes: `regatta login` stores it instead.
+    /// Other users can see it in the list of processes. `regatta login` stores it instead.
     #[arg(long, value_name = "KEY", requires = "model")]
     pub api_key: Option<GivenKey>,
 
@@ -65,10 +65,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub agent: Option<AgentChoice>,
 
-    /// Which calls of tools are asked about: ask, write, yolo [default: yolo]
+    /// Which tool calls need your approval: ask, write, yolo [default: yolo]
     ///
-    /// ask: changes of files and commands. write: commands. yolo: none. Where there is no one to answer, they
-    /// are refused. Rules are in the settings: docs/approvals.md.
+    /// ask: changes of files, and commands. write: commands. yolo: none. Without a terminal, these calls are
+    /// refused. The settings can have rules: docs/approvals.md.
     #[arg(long, value_name = "MODE", value_parser = approval_mode())]
     pub approval_mode: Option<ApprovalMode>,
 
@@ -86,7 +86,7 @@ pub struct RunArgs {
     #[arg(long, requires = "each", action = ArgAction::SetTrue)]
     pub(crate) null: bool,
 
-    /// Read further repositories from a file, one folder a line
+    /// Read more repositories from a file, one folder a line
     ///
     /// Lines that begin with # are skipped. Paths are relative to the current folder.
     #[arg(long = "repos", value_name = "FILE")]
@@ -111,25 +111,25 @@ pub struct RunArgs {
     /// Where work lands: patch, branch, stack, none
     ///
     /// patch: the working tree. branch: one branch per task. stack: one branch, a commit per task. none:
-    /// it is kept until `regatta apply`.
+    /// nowhere; the work is kept for `regatta apply`.
     #[arg(short, long, value_name = "MODE")]
     pub merge: Option<MergeChoice>,
 
     /// Commit the work to this branch, a commit per task
     ///
-    /// If it is checked out, the files and the index come along.
+    /// If it is checked out, the files and the index are updated, too.
     #[arg(long, value_name = "BRANCH")]
     pub onto: Option<String>,
 
     /// When work lands: at the end, or eager
     ///
-    /// end: when the last task has ended. eager: when its task has ended.
+    /// end: after the last task. eager: after each task.
     #[arg(long, value_name = "WHEN")]
     pub land: Option<LandChoice>,
 
     /// Run a command in each workspace first, such as 'npm ci'
     ///
-    /// It is not confined: what it writes outside stays there. Can be used more than once.
+    /// It is not confined: files that it writes elsewhere stay there. Can be used more than once.
     #[arg(long, value_name = "CMD")]
     pub setup: Vec<String>,
 
@@ -143,7 +143,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "carry")]
     pub no_carry: bool,
 
-    /// Keep the lines of both sides of a conflict in files that match
+    /// Keep the lines of both sides of a conflict in files of this glob
     ///
     /// Such as 'src/mod.rs'. Can be used more than once.
     #[arg(long, value_name = "GLOB")]
@@ -173,7 +173,7 @@ pub struct RunArgs {
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     pub limits: Vec<LimitSetting>,
 
-    /// Pass an environment variable on to tasks
+    /// Pass an environment variable to tasks
     ///
     /// Also the key of a model provider. Can be used more than once.
     #[arg(long, value_name = "NAME")]

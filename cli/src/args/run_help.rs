@@ -39,18 +39,18 @@ Where tasks come from:
 How tasks are named:
   By the item, or the first words of the TASK: write-tests-for-lib, and
   write-tests-for-lib-2. NAME=TASK names the TASK of a model; with --exec, a
-  TASK is passed on as it is. --name NAME names the only task. A NAME has
+  TASK is passed unchanged. --name NAME names the only task. A NAME has
   lower-case letters, digits and -. DEBUG=1 fails and n=2 is wrong are
   prompts: a NAME has no capitals, and no digit follows its =. A blank before
   NAME= makes it a part of the prompt. `t2` is the second task, unless a task
   of the run has a name like t1.
 
 Models:
-  A model has tools to read, write and edit files and to run commands. It is
-  that of --model, or else of the plan, or else of the setting
-  modelRoles.default, or else the default of the only provider with a key, or
-  the only model of a server on this machine. `regatta models` lists them. A
-  level of thinking may follow it, as in anthropic/claude-sonnet-4-5:high.
+  A model has tools to read, write and edit files and to run commands. The
+  model is the first of: --model, the model of the plan, the setting
+  modelRoles.default, the default of the only provider with a key, the only
+  model of a server on this machine. `regatta models` lists them. A thinking
+  level may follow it, as in anthropic/claude-sonnet-4-5:high.
   offline/FILE is a scripted model (docs/scenarios.md). Keys are stored by
   `regatta login`, or read from the environment (ANTHROPIC_API_KEY,
   OPENAI_API_KEY, GEMINI_API_KEY …); a server at --base-url gets
@@ -89,8 +89,8 @@ Where work lands:
                   and `runs retry` land later is added to it
   --merge none    nowhere: `diff` shows it, `apply` lands it in your files
   --onto BRANCH   a branch of yours, as a stack. If it is checked out, its
-                  files and the index come along; a file with a change that is
-                  not committed is a conflict
+                  files and the index are updated, too; a file with a change
+                  that is not committed is a conflict
   Commits that a task made itself are kept, each with its author, date and
   message. Commits need user.name and user.email; they are not signed, and no
   hooks run. Your uncommitted changes are in no commit. Names begin with the

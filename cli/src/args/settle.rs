@@ -20,7 +20,7 @@ pub struct SettleArgs {
     #[arg(long, value_name = "PATH", num_args = 0..)]
     theirs: Option<Vec<OsString>>,
 
-    /// Keep the lines of both where both changed the same lines
+    /// Keep both versions of lines that both sides changed
     #[arg(long, value_name = "PATH", num_args = 0..)]
     union: Option<Vec<OsString>>,
 
@@ -48,7 +48,7 @@ pub struct SettleArgs {
     #[arg(long, requires = "markers", conflicts_with_all = ["clean", "dry_run"], action = ArgAction::SetTrue)]
     index: bool,
 
-    /// Make a branch of the work instead, to be merged with git
+    /// Create a branch with the work instead, to merge with git
     #[arg(long, value_name = "NAME", conflicts_with_all = [
         "ours", "theirs", "union", "markers", "tool", "resolve", "clean", "again", "dry_run", "index",
     ])]
@@ -61,11 +61,11 @@ pub struct ResolveArgs {
     /// Let a command or a model resolve conflicts
     ///
     /// A command writes the file REGATTA_RESULT from REGATTA_BASE, REGATTA_OURS and REGATTA_THEIRS. A
-    /// model is `agent`, or `agent:MODEL`. A file in which nothing of a side is left is refused.
+    /// model is `agent`, or `agent:MODEL`. A result without anything of one side is refused.
     #[arg(long, value_name = "CMD|agent[:MODEL]", value_parser = resolver_kind)]
     resolve: Option<ResolverKind>,
 
-    /// Accept a file of --resolve in which nothing of a side is left
+    /// Accept a result of --resolve without anything of one side
     #[arg(long, requires = "resolve", action = ArgAction::SetTrue)]
     allow_loss: bool,
 }

@@ -18,7 +18,7 @@ pub struct VerifyArgs {
     #[arg(long = "verify-timeout", value_name = "TIME")]
     pub timeout: Option<VerifyTimeout>,
 
-    /// Land the work unverified if --verify fails without any of it
+    /// Land unverified work if --verify fails even without any of it
     #[arg(long = "verify-anyway", action = ArgAction::SetTrue)]
     anyway: bool,
 }
