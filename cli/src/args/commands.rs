@@ -326,6 +326,14 @@ impl ResultsArgs {
     }
 }
 
+impl TargetArgs {
+    /// Returns the words that name the run or the task.
+    #[must_use]
+    pub fn given(&self) -> TargetWords {
+        TargetWords { target: self.target.clone(), task: self.task.clone() }
+    }
+}
+
 impl From<Option<String>> for TargetArgs {
     fn from(target: Option<String>) -> Self {
         Self { target, task: None }
@@ -339,14 +347,6 @@ impl ApplyArgs {
     pub fn of(target: String, settle: SettleArgs) -> Self {
         Self { target: TargetsArgs::from(Some(target)), settle, ..Self::default() }
     }
-
-impl TargetArgs {
-    /// Returns the words that name the run or the task.
-    #[must_use]
-    pub fn given(&self) -> TargetWords {
-        TargetWords { target: self.target.clone(), task: self.task.clone() }
-    }
-}
 
     /// Returns whether work that was thrown away is landed again.
     #[must_use]

@@ -13,7 +13,6 @@ use super::{apply, apply_output, conflicts, discard, runs};
 use crate::args::{
     ApplyArgs, ConflictsArgs, DiscardArgs, RunsArgs, RunsCommand, SettleArgs, TargetArgs, Verbosity,
 };
-use crate::commands::target::Target;
 use crate::render::{Size, too_long};
 use regatta::error::Error;
 
@@ -85,8 +84,8 @@ async fn no_line_is_longer_than_a_terminal_of_80_columns_but_for_a_command_to_co
     let context = &bench.context;
     let target = || TargetArgs::from(Some(run.clone()));
     let show = |all| RunsArgs {
-        ..RunsArgs::default()
         command: Some(RunsCommand::Show { target: target(), timing: false, all }),
+        ..RunsArgs::default()
     };
     let print = |what: &str, print: &mut dyn FnMut(&mut Screen) -> Result<(), Error>| {
         let mut screen = Screen::default();

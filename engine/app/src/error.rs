@@ -270,12 +270,6 @@ impl From<DataPathsError> for Error {
     }
 }
 
-impl From<LedgerError> for Error {
-    fn from(error: LedgerError) -> Self {
-        Self::new(ErrorKind::Machine, error.to_string()).caused_by(error.source.as_ref())
-    }
-}
-
 impl From<WorkError> for Error {
     fn from(error: WorkError) -> Self {
         match error {
@@ -284,6 +278,12 @@ impl From<WorkError> for Error {
             WorkError::Ledger(error) => error.into(),
             WorkError::Captures(error) => error.into(),
         }
+    }
+}
+
+impl From<LedgerError> for Error {
+    fn from(error: LedgerError) -> Self {
+        Self::new(ErrorKind::Machine, error.to_string()).caused_by(error.source.as_ref())
     }
 }
 

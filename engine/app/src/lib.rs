@@ -21,8 +21,6 @@ pub mod text;
 pub mod trust;
 pub mod workspace_needs;
 
-#[cfg(test)]
-#[macro_use]
 pub use actors::{
     Engine, Events, OpenSessionError, SessionHandle, SessionSpec, Submission, SubmitError, Submitted,
     ToolSetup,
@@ -40,4 +38,6 @@ pub use protocol::{
 };
 pub use recovery::{OpenedRepository, open_repository};
 
+#[cfg(test)]
+#[macro_use]
 extern crate test_limit;

@@ -1,7 +1,7 @@
 //! Sessions: their folder, their log, their system prompt, their prompts, and what they are opened with.
 
-mod home;
 mod ask;
+mod home;
 mod log_choice;
 mod prompt_files;
 mod prompt_image;
@@ -10,9 +10,9 @@ mod spec;
 mod system_prompt;
 mod task_sessions;
 
+pub use ask::{AskError, ask};
 pub use home::{HomeWork, WorkingFolder, working_folder};
 pub use log_choice::{ChosenLog, LogStorage, Sessions};
-pub use ask::{AskError, ask};
 pub use prompt_files::{
     FileContent, IncludedFile, IncludedImage, ReadFile, find, foreign_note, include, read,
 };
