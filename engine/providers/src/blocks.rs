@@ -344,12 +344,16 @@ impl Block {
 }
 
 /// Parses the arguments of a call, and returns the text if it is malformed. An empty text means no
-/// arguments.
+/// arguments. Some models encode them twice, as a JSON string.
 pub(crate) fn arguments(text: &str) -> (Map<String, Value>, Option<String>) {
     if text.trim().is_empty() {
         return (Map::new(), None);
     }
-    match serde_json::from_str(text) {
+    let decoded = match serde_json::from_str(text) {
+        Ok(Value::String(inner)) => serde_json::from_str(&inner),
+        decoded => decoded,
+    };
+    match decoded {
         Ok(Value::Object(arguments)) if arguments.values().all(|it| is_within(it, MAX_DEPTH)) => {
             (arguments, None)
         }

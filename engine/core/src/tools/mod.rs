@@ -2,6 +2,7 @@
 //! into an outcome.
 
 mod call_gate;
+mod repairs;
 mod tool_set;
 
 pub use call_gate::{CallGate, Decided, Subject};
