@@ -1,22 +1,20 @@
 //! The tool `find`: the paths that match a glob.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use engine::ports::{
-    Access, AccessClass, Concurrency, FileKind, Found, ToolContext, ToolOutcome, ToolOutput,
-    ViewPath,
-};
-use protocol::quote;
+use engine::ports::{Access, FileKind, ToolContext, ToolOutcome, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::builtin::{Builtin, Session, rename, text};
+use crate::builtin::{Builtin, Session, rename};
 use crate::display::{self, SEARCH_BYTES};
-use crate::error::{FileError, PathError, ToolError};
+use crate::error::ToolError;
 use crate::globs::PathGlob;
-use crate::walk::{Include, VISITED, Walk, WalkOptions};
+use crate::search_place::{
+    FOLDER_NAMES, SearchPlace, access, below, cannot_list, limit_notice, title, walk_notice,
+};
+use crate::walk::{Include, Walk, WalkOptions};
 
 /// The tool `find`.
 pub(crate) struct Find(Arc<Session>);
@@ -56,11 +54,11 @@ impl Builtin for Find {
 
     fn reshape(arguments: &mut Map<String, Value>) {
         rename(arguments, "pattern", &["glob", "name"]);
-        rename(arguments, "path", &["dir", "directory", "folder", "cwd"]);
+        rename(arguments, "path", FOLDER_NAMES);
     }
 
     fn title(arguments: &Map<String, Value>) -> Option<String> {
-        Some(searched(arguments))
+        Some(title(arguments))
     }
 
     fn new(session: &Arc<Session>) -> Self {
@@ -68,7 +66,7 @@ impl Builtin for Find {
     }
 
     fn classify(arguments: &Map<String, Value>) -> Access {
-        search_access(arguments)
+        access(arguments)
     }
 
     async fn run(
@@ -79,17 +77,8 @@ impl Builtin for Find {
         let glob = PathGlob::new(&arguments.pattern);
         let glob = glob.map_err(|error| ToolError::Arguments(format!("/pattern: {error}")))?;
         let (view, paths) = (context.view.as_ref(), &self.0.paths);
-        let text = arguments.path.as_deref().unwrap_or(".");
-        let folder = match paths.find(view, text).await? {
-            Found::Folder(folder) => folder,
-            found @ Found::Missing { .. } => {
-                return Err(paths.missing(view, text, &found).await.into());
-            }
-            Found::File { path, .. } => {
-                let blocked = display::path(path.as_path());
-                return Err(PathError::NotFolder { path: quote(text), blocked }.into());
-            }
-        };
+        let place = SearchPlace::find(view, paths, arguments.path.as_deref()).await?;
+        let (folder, shown) = place.into_folder()?;
         let options = arguments.walk_options();
         let mut walk = Walk::new(view, folder.clone(), options).await;
         let mut results = Results::new(&arguments);
@@ -98,7 +87,7 @@ impl Builtin for Find {
                 return Err(ToolError::Aborted);
             }
             let batch = walk.next().await;
-            let batch = batch.map_err(|error| FileError::of("list", &quote(text), error))?;
+            let batch = batch.map_err(|error| cannot_list(&shown, error))?;
             if batch.is_empty() {
                 break;
             }
@@ -119,35 +108,6 @@ impl FindArguments {
         let ignored = if self.gitignore == Some(false) { Include::Yes } else { Include::No };
         let hidden = if self.hidden == Some(false) { Include::No } else { Include::Yes };
         WalkOptions { ignored, hidden }
-    }
-}
-
-/// Returns what a search is about: its pattern, and the folder if it is given.
-pub(crate) fn searched(arguments: &Map<String, Value>) -> String {
-    let (pattern, path) = (text(arguments, "pattern"), text(arguments, "path"));
-    if path.is_empty() { pattern } else { format!("{pattern} in {path}") }
-}
-
-/// Classifies a call that reads below the folder in the argument `path`.
-pub(crate) fn search_access(arguments: &Map<String, Value>) -> Access {
-    let path = text(arguments, "path");
-    let path = if path.is_empty() { ".".to_owned() } else { path };
-    Access { class: AccessClass::Read(vec![path]), concurrency: Concurrency::Shared }
-}
-
-/// Returns a path relative to the searched folder.
-pub(crate) fn below<'a>(path: &'a ViewPath, folder: &ViewPath) -> &'a Path {
-    path.as_path().strip_prefix(folder.as_path()).unwrap_or(path.as_path())
-}
-
-/// Returns what a walk has left out.
-pub(crate) fn walk_notice(walk: &Walk<'_>) -> Option<String> {
-    match (walk.is_cut, walk.unreadable) {
-        (true, _) => Some(format!(
-            "There is more than the {VISITED} names that are looked at; name a folder to search in"
-        )),
-        (false, 0) => None,
-        (false, count) => Some(format!("Folders that cannot be read: {count}")),
     }
 }
 
@@ -201,20 +161,5 @@ impl Results {
         }
         let details = json!({ "results": self.shown, "truncated": self.is_full });
         ToolOutput::text(text).with_details(details)
-    }
-}
-
-/// Returns the notice that there are more results than are shown.
-pub(crate) fn limit_notice(what: &str, shown: u64, limit: u64, most: u64, skip: u64) -> String {
-    let next = skip + shown;
-    if shown < limit {
-        return format!("{}KB limit reached. Use offset={next} for the next", SEARCH_BYTES >> 10);
-    }
-    let larger = (limit * 2).min(most);
-    match larger > limit {
-        true => format!(
-            "{limit} {what} limit reached. Use limit={larger} for more, or offset={next} for the next"
-        ),
-        false => format!("{limit} {what} limit reached. Use offset={next} for the next"),
     }
 }

@@ -7,9 +7,8 @@ mod report;
 use std::sync::Arc;
 
 use engine::ports::{
-    Access, FileKind, Found, ToolContext, ToolOutcome, ViewError, ViewPath, WorkspaceView,
+    Access, FileKind, ToolContext, ToolOutcome, ViewError, ViewPath, WorkspaceView,
 };
-use protocol::quote;
 use serde_json::{Map, Value};
 
 use self::arguments::{FileFilter, GrepArguments};
@@ -17,7 +16,7 @@ use self::file_search::{Found as FileFound, LineSearch, SearchJob, StopSearch};
 use self::report::Report;
 use crate::builtin::{Builtin, Session, rename, run_blocking};
 use crate::error::{FileError, ToolError};
-use crate::find::{below, search_access, searched, walk_notice};
+use crate::search_place::{FolderOrFile, SearchPlace, access, below, title, walk_notice};
 use crate::walk::{Include, Walk, WalkOptions};
 
 /// How many files are searched in one step by two threads.
@@ -45,7 +44,7 @@ impl Builtin for Grep {
     }
 
     fn title(arguments: &Map<String, Value>) -> Option<String> {
-        Some(searched(arguments))
+        Some(title(arguments))
     }
 
     fn new(session: &Arc<Session>) -> Self {
@@ -53,7 +52,7 @@ impl Builtin for Grep {
     }
 
     fn classify(arguments: &Map<String, Value>) -> Access {
-        search_access(arguments)
+        access(arguments)
     }
 
     async fn run(
@@ -65,26 +64,23 @@ impl Builtin for Grep {
         let options = arguments.line_options();
         let search = run_blocking(move || LineSearch::new(&options)).await??;
         let (view, paths) = (context.view.as_ref(), &self.0.paths);
-        let text = arguments.path.as_deref().unwrap_or(".");
+        let place = SearchPlace::find(view, paths, arguments.path.as_deref()).await?;
         let mut call = Call {
             view,
             search,
             // Dropping it ends the searches on other threads.
             stop: StopSearch::new(context.cancel.clone()),
             report: Report::new(&arguments),
-            shown: quote(text),
+            shown: place.shown,
         };
-        match paths.find(view, text).await? {
-            found @ Found::Missing { .. } => {
-                return Err(paths.missing(view, text, &found).await.into());
-            }
-            Found::File { path, stat } => {
+        match place.found {
+            FolderOrFile::File(path, stat) => {
                 if stat.kind != FileKind::Regular {
                     return Err(FileError::Special(call.shown).into());
                 }
                 call.search_file(path, stat.size).await?;
             }
-            Found::Folder(folder) => {
+            FolderOrFile::Folder(folder) => {
                 let options = WalkOptions { ignored: arguments.ignored(), hidden: Include::Yes };
                 let mut walk = Walk::new(view, folder.clone(), options).await;
                 call.search_folder(&mut walk, &folder, &filter).await?;

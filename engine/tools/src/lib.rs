@@ -18,6 +18,7 @@ mod ls;
 mod paths;
 mod plain_text;
 mod read;
+mod search_place;
 mod text_file;
 mod walk;
 mod write;

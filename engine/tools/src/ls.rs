@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use engine::ports::{
-    Access, FolderContents, FolderRequest, Found, Sizes, ToolContext, ToolOutcome, ToolOutput,
+    Access, FolderContents, FolderRequest, Sizes, ToolContext, ToolOutcome, ToolOutput,
 };
-use protocol::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::builtin::{Builtin, Session, rename, text};
+use crate::builtin::{Builtin, Session, rename};
 use crate::display::{self, SCANNED_NAMES};
-use crate::error::{FileError, PathError, ToolError};
-use crate::find::search_access;
+use crate::error::ToolError;
+use crate::search_place::{FOLDER_NAMES, SearchPlace, access, cannot_list, title};
 
 /// The tool `ls`.
 pub(crate) struct Ls(Arc<Session>);
@@ -42,11 +41,11 @@ impl Builtin for Ls {
     type Arguments = LsArguments;
 
     fn reshape(arguments: &mut Map<String, Value>) {
-        rename(arguments, "path", &["dir", "directory", "folder", "cwd"]);
+        rename(arguments, "path", FOLDER_NAMES);
     }
 
     fn title(arguments: &Map<String, Value>) -> Option<String> {
-        Some(text(arguments, "path"))
+        Some(title(arguments))
     }
 
     fn new(session: &Arc<Session>) -> Self {
@@ -54,7 +53,7 @@ impl Builtin for Ls {
     }
 
     fn classify(arguments: &Map<String, Value>) -> Access {
-        search_access(arguments)
+        access(arguments)
     }
 
     async fn run(
@@ -62,19 +61,10 @@ impl Builtin for Ls {
         arguments: LsArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let (view, paths) = (context.view.as_ref(), &self.0.paths);
-        let text = arguments.path.as_deref().unwrap_or(".");
-        let folder = match paths.find(view, text).await? {
-            Found::Folder(folder) => folder,
-            found @ Found::Missing { .. } => {
-                return Err(paths.missing(view, text, &found).await.into());
-            }
-            Found::File { path, .. } => {
-                let blocked = display::path(path.as_path());
-                return Err(PathError::NotFolder { path: quote(text), blocked }.into());
-            }
-        };
-        let failed = |error| FileError::of("list", &quote(text), error);
+        let view = context.view.as_ref();
+        let place = SearchPlace::find(view, &self.0.paths, arguments.path.as_deref()).await?;
+        let (folder, shown) = place.into_folder()?;
+        let failed = |error| cannot_list(&shown, error);
         let request = FolderRequest { most: SCANNED_NAMES, enough: 1, sizes: Sizes::Read };
         let read = view.read_folders(std::slice::from_ref(&folder), request).await;
         let contents = match read.map_err(failed)?.into_iter().next() {

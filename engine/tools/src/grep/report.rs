@@ -6,7 +6,7 @@ use serde_json::json;
 use super::arguments::{GrepArguments, MAX_MATCHES};
 use super::file_search::{FileLines, Found, JobLimits, LineKind};
 use crate::display::{SEARCH_BYTES, SEARCH_COLUMNS};
-use crate::find::limit_notice;
+use crate::search_place::limit_notice;
 
 /// The results of a call.
 pub(super) struct Report {
