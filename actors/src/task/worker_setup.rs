@@ -119,6 +119,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                     keep: spec.limits.output,
                     schema: spec.schema.as_deref().cloned(),
                     purpose: SessionPurpose::Task,
+                    model: agent.model.id.clone(),
                     is_scripted: agent.model.is_scripted(),
                 },
                 artifacts: artifacts(task),

@@ -211,6 +211,7 @@ impl AppContext {
     /// Returns what builds the tools of sessions and tasks.
     pub(crate) fn tools(&self) -> Vec<Arc<dyn ToolFactory>> {
         let built_in = Builtins::new(self.faults.clone()).with_shells(Arc::clone(&self.shells));
+        let built_in = built_in.with_edit_mode(self.settings.edit_mode.value);
         let built_in: Arc<dyn ToolFactory> = Arc::new(built_in);
         std::iter::once(built_in).chain(self.own_tools.iter().cloned()).collect()
     }

@@ -33,6 +33,8 @@ pub enum Key {
     ApprovalsAsk,
     /// The rules for calls that are not asked about.
     ApprovalsAllow,
+    /// Which tool a model changes parts of files with.
+    EditMode,
     /// The prefix of branch names.
     BranchPrefix,
     /// The environment variables removed from tasks.
@@ -116,7 +118,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 50] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -131,6 +133,7 @@ impl Key {
         Self::ApprovalsDeny,
         Self::ApprovalsAsk,
         Self::ApprovalsAllow,
+        Self::EditMode,
         Self::BranchPrefix,
         Self::EnvRemove,
         Self::EnvKeepOnly,
@@ -183,6 +186,7 @@ impl Key {
             Self::CarryLimit => "isolation.carryLimit",
             Self::IsolationUnion => "isolation.union",
             Self::ApprovalMode => "approvals.mode",
+            Self::EditMode => "edit.mode",
             Self::ApprovalsDeny => "approvals.deny",
             Self::ApprovalsAsk => "approvals.ask",
             Self::ApprovalsAllow => "approvals.allow",
@@ -269,6 +273,7 @@ impl Key {
             | Self::ApprovalsDeny
             | Self::ApprovalsAsk
             | Self::ApprovalsAllow
+            | Self::EditMode
             | Self::BranchPrefix
             | Self::EnvRemove
             | Self::EnvKeepOnly

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{
-    ApprovalMode, ApprovalRule, Approvals, CommitStyle, Cost, IsolationMode, MergeMode, TaskLimits,
+    ApprovalMode, ApprovalRule, Approvals, CommitStyle, Cost, EditMode, IsolationMode, MergeMode,
+    TaskLimits,
 };
 
 pub(crate) use self::load::{DEFAULTS, Values, check_layer};
@@ -50,6 +51,8 @@ pub struct Settings {
     pub approvals_ask: Setting<Vec<ApprovalRule>>,
     /// The rules for calls that are not asked about.
     pub approvals_allow: Setting<Vec<ApprovalRule>>,
+    /// Which tool a model changes parts of files with.
+    pub edit_mode: Setting<EditMode>,
     /// The prefix of branch names.
     pub branch_prefix: Setting<String>,
     /// The environment variables removed from tasks.
@@ -163,6 +166,7 @@ impl Settings {
             approvals_deny: required(values, Key::ApprovalsDeny, RawValue::rules)?,
             approvals_ask: required(values, Key::ApprovalsAsk, RawValue::rules)?,
             approvals_allow: required(values, Key::ApprovalsAllow, RawValue::rules)?,
+            edit_mode: required(values, Key::EditMode, RawValue::edit_mode)?,
             branch_prefix: required(values, Key::BranchPrefix, RawValue::prefix)?,
             env_remove: required(values, Key::EnvRemove, RawValue::variables)?,
             env_keep_only: optional(values, Key::EnvKeepOnly, RawValue::some_variables)?,

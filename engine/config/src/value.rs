@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{
-    ApprovalMode, ApprovalRule, CommitStyle, Cost, IsolationMode, MergeMode, ModelRoute, RuleError,
-    quote_within,
+    ApprovalMode, ApprovalRule, CommitStyle, Cost, EditMode, IsolationMode, MergeMode, ModelRoute,
+    RuleError, quote_within,
 };
 
 use crate::quantity::{self, parse_cost, parse_count, parse_duration, parse_size};
@@ -275,6 +275,11 @@ impl RawValue {
     /// Parses which calls of tools are asked about.
     pub(crate) fn approval_mode(&self) -> Result<ApprovalMode, Expected> {
         self.text().and_then(ApprovalMode::named).ok_or("`ask`, `write` or `yolo`")
+    }
+
+    /// Parses which tool a model changes parts of files with.
+    pub(crate) fn edit_mode(&self) -> Result<EditMode, Expected> {
+        self.text().and_then(EditMode::named).ok_or("`auto`, `replace` or `apply_patch`")
     }
 
     /// Parses rules for calls of tools; a text in the environment has one in each line. Use

@@ -12,8 +12,9 @@ use crate::rule_mistakes::{never_a_command, never_a_path};
 /// The maximum number of bytes of a rule.
 const LONGEST: usize = 1024;
 
-/// Names by which Claude Code knows tools that change files.
-const WRITERS: [&str; 4] = ["edit", "write", "multiedit", "notebookedit"];
+/// Names by which agents know tools that change files.
+const WRITERS: [&str; 6] =
+    ["edit", "write", "multiedit", "notebookedit", "apply_patch", "notebook"];
 
 /// The tools that a rule may name without an argument, besides those of servers: `mcp__SERVER__TOOL`.
 const TOOLS: [&str; 6] = ["grep", "find", "glob", "ls", "yield", "task"];

@@ -7,6 +7,7 @@ mod commits;
 mod control_characters;
 mod decoded_text;
 mod error_text;
+mod edit_mode;
 mod event;
 mod exit_code;
 mod gitmodules;
@@ -42,6 +43,7 @@ pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, Le
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
 pub use decoded_text::{DecodedText, ForeignBytes, NotUtf8, utf8_text, without_bom};
+pub use edit_mode::EditMode;
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Access, AccessClass, CancelToken, Concurrency, Found, SessionPurpose, Tool, ToolContext,
-    ToolEnv, ToolOutcome, ToolSpec, Visibility, WorkspaceView,
+    Access, AccessClass, CancelToken, Concurrency, Found, Replace, SessionPurpose, Tool,
+    ToolContext, ToolEnv, ToolOutcome, ToolSpec, ViewPath, Visibility, WorkspaceView,
 };
-use protocol::ToolCall;
+use protocol::{EditMode, ToolCall};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -21,8 +21,10 @@ use tokio::task::spawn_blocking;
 use crate::background::BackgroundCommands;
 use crate::bash::folders::Folders;
 use crate::bash::user_shell::UserShells;
-use crate::error::ToolError;
+use crate::change::change_since;
+use crate::error::{FileError, ToolError};
 use crate::paths::Paths;
+use crate::seen_files::SeenFiles;
 
 /// A built-in tool.
 pub(crate) trait Builtin: Send + Sync + Sized + 'static {
@@ -37,6 +39,8 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
 
     /// The sessions that have the tool; all if absent.
     const PURPOSE: Option<SessionPurpose> = None;
+    /// The mode of edits that offers the tool; all if absent.
+    const EDIT_MODE: Option<EditMode> = None;
     /// Which part of a long result people are shown.
     const SHOWN_PART: ShownPart = ShownPart::Beginning;
 
@@ -228,6 +232,8 @@ pub(crate) struct Session {
     pub(crate) folders: Folders,
     /// The commands in the background.
     pub(crate) background: BackgroundCommands,
+    /// The files that the session has seen.
+    pub(crate) seen: SeenFiles,
     /// The lock that a call holds while it changes a file. One file may have several paths, so all
     /// files share one lock. Waiting calls get the lock in the order in which they asked for it.
     changes: Mutex<()>,
@@ -238,7 +244,46 @@ impl Session {
     pub(crate) fn new(env: ToolEnv, shells: Arc<UserShells>) -> Self {
         let paths = Paths::new(env.subfolder.clone(), env.repo.clone());
         let (folders, background) = (Folders::default(), BackgroundCommands::default());
-        Self { env, paths, shells, folders, background, changes: Mutex::default() }
+        Self {
+            env,
+            paths,
+            shells,
+            folders,
+            background,
+            seen: SeenFiles::default(),
+            changes: Mutex::default(),
+        }
+    }
+
+    /// Refuses to overwrite a file, with this content, that has changed since the session has seen it. The
+    /// error says how, and the file counts as seen then.
+    pub(crate) async fn refuse_unseen(
+        &self,
+        path: &ViewPath,
+        shown: &str,
+        content: &[u8],
+    ) -> Result<(), ToolError> {
+        let Some(before) = self.seen.change(path, content) else { return Ok(()) };
+        let content = content.to_vec();
+        let change = run_blocking(move || change_since(before, content)).await?;
+        Err(FileError::ChangedSince { path: shown.to_owned(), change }.into())
+    }
+
+    /// Writes a file, which the session has seen then.
+    pub(crate) async fn write(
+        &self,
+        view: &dyn WorkspaceView,
+        path: &ViewPath,
+        shown: &str,
+        bytes: Vec<u8>,
+        replace: Replace,
+    ) -> Result<(), ToolError> {
+        let mut glance = self.seen.glance();
+        glance.push(&bytes);
+        let written = view.write(path, bytes, replace).await;
+        written.map_err(|error| FileError::of("write", shown, error))?;
+        self.seen.saw(path, glance);
+        Ok(())
     }
 
     /// Waits until no other call changes a file, and returns the guard that allows it.

@@ -9,11 +9,12 @@ use engine::ports::{
     Access, SessionPurpose, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome,
     ToolSpec, Visibility,
 };
-use protocol::ToolCall;
+use protocol::{EditMode, ToolCall};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::apply_patch::ApplyPatch;
 use crate::bash::Bash;
 use crate::bash::user_shell::UserShells;
 use crate::builtin::{Builtin, Session, ShownPart, build, spec, title};
@@ -23,6 +24,7 @@ use crate::find::Find;
 use crate::grep::Grep;
 use crate::job::Job;
 use crate::ls::Ls;
+use crate::notebook::NotebookTool;
 use crate::read::Read;
 use crate::write::Write;
 use crate::yield_tool::Yield;
@@ -31,6 +33,7 @@ use crate::yield_tool::Yield;
 pub struct Builtins {
     faults: Faults,
     shells: Arc<UserShells>,
+    edit_mode: EditMode,
     tools: Vec<(&'static Entry, Arc<ToolSpec>)>,
 }
 
@@ -40,13 +43,19 @@ impl Builtins {
     pub fn new(faults: Faults) -> Self {
         let specified = |entry: &'static Entry| (entry, Arc::new((entry.spec)()));
         let tools = TABLE.iter().chain(PANIC_TOOL).map(specified).collect();
-        Self { faults, shells: Arc::default(), tools }
+        Self { faults, shells: Arc::default(), edit_mode: EditMode::Auto, tools }
     }
 
     /// Returns the tools, which run commands in the user's shell.
     #[must_use]
     pub fn with_shells(self, shells: Arc<UserShells>) -> Self {
         Self { shells, ..self }
+    }
+
+    /// Returns the tools, of which this mode decides with which parts of files are changed.
+    #[must_use]
+    pub fn with_edit_mode(self, edit_mode: EditMode) -> Self {
+        Self { edit_mode, ..self }
     }
 
     /// Returns the names of the tools that are declared to the models of such sessions.
@@ -87,9 +96,10 @@ impl ToolFactory for Builtins {
             })?;
             Ok((entry.build)(spec, &session))
         };
+        let edit_mode = self.edit_mode.for_model(&env.model);
         let is_there = |(entry, spec): &&(&Entry, Arc<ToolSpec>)| {
             let is_seen = spec.visibility == Visibility::Declared || env.is_scripted;
-            is_seen && entry.is_for(env.purpose)
+            is_seen && entry.is_for(env.purpose) && (env.is_scripted || entry.is_of(edit_mode))
         };
         self.tools.iter().filter(is_there).map(build).collect()
     }
@@ -100,6 +110,8 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<Read>(),
     Entry::of::<Write>(),
     Entry::of::<Edit>(),
+    Entry::of::<ApplyPatch>(),
+    Entry::of::<NotebookTool>(),
     Entry::of::<Bash>(),
     Entry::of::<Job>(),
     Entry::of::<Grep>(),
@@ -116,6 +128,8 @@ pub(crate) struct Entry {
     name: &'static str,
     /// The sessions that have the tool; all if absent.
     purpose: Option<SessionPurpose>,
+    /// The mode of edits that offers the tool; all if absent.
+    edit_mode: Option<EditMode>,
     shown_part: ShownPart,
     title: fn(Map<String, Value>) -> Option<String>,
     /// Returns the specification of the tool.
@@ -129,6 +143,7 @@ impl Entry {
         Self {
             name: T::NAME,
             purpose: T::PURPOSE,
+            edit_mode: T::EDIT_MODE,
             shown_part: T::SHOWN_PART,
             title: title::<T>,
             spec: spec::<T>,
@@ -138,6 +153,10 @@ impl Entry {
 
     fn is_for(&self, purpose: SessionPurpose) -> bool {
         self.purpose.is_none_or(|only| only == purpose)
+    }
+
+    fn is_of(&self, mode: EditMode) -> bool {
+        self.edit_mode.is_none_or(|only| only == mode)
     }
 }
 

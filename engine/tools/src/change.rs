@@ -5,6 +5,8 @@ use std::time::Duration;
 use similar::{ChangeTag, TextDiff};
 
 use crate::display::head;
+use crate::encoding::TextEncoding;
+use crate::seen_files::Before;
 
 /// How long the diff algorithm may search for a shorter diff.
 const TIMEOUT: Duration = Duration::from_millis(200);
@@ -29,6 +31,32 @@ impl Change {
         let begin = head(&self.hunks, bytes);
         let whole = begin.rfind('\n').map_or(begin, |end| &begin[..=end]);
         format!("{whole}[the rest of the diff is left out]")
+    }
+}
+
+/// How many lines of the change of a file are shown to a session that has not seen it, and how many bytes.
+const SHOWN_LINES: usize = 200;
+const SHOWN_BYTES: usize = 16 << 10;
+
+/// Returns how a file has changed from what a session has seen to `content`.
+pub(crate) fn change_since(before: Before, content: Vec<u8>) -> String {
+    let after = TextEncoding::decode(content).filter(|(_, text)| !text.contains('\0'));
+    let before = match before {
+        Before::Known(before) => TextEncoding::decode(before),
+        Before::Forgotten => None,
+    };
+    match (before, after) {
+        (Some((_, before)), Some((_, after))) => {
+            let hunks = diff(&before, &after).hunks;
+            let count = hunks.lines().count();
+            let shown: String = hunks.split_inclusive('\n').take(SHOWN_LINES).collect();
+            let shown = head(&shown, SHOWN_BYTES);
+            let is_whole = shown.len() == hunks.len();
+            let rest = if is_whole { "" } else { "\n[the rest of the diff is left out]" };
+            format!("What has changed ({count} lines of diff):\n\n{}{rest}\n", shown.trim_end())
+        }
+        (_, Some(_)) => "What it was before is not known any more; read it.".to_owned(),
+        (_, None) => "It is a binary file now.".to_owned(),
     }
 }
 

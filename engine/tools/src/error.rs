@@ -6,6 +6,7 @@ use engine::ports::{CommandError, MAX_PATH_DEPTH, ToolOutcome, ToolOutput, ViewE
 use protocol::{error_chain, quote};
 
 use crate::display;
+use crate::encoding::TextEncoding;
 
 /// Why a tool call failed.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +47,7 @@ impl ToolError {
 
     /// Returns whether a resource of the machine is exhausted. The model cannot do anything about
     /// such an error.
-    fn is_exhaustion(&self) -> bool {
+    pub(crate) fn is_exhaustion(&self) -> bool {
         matches!(
             self,
             Self::Command(CommandError::Resources { .. })
@@ -185,12 +186,36 @@ pub(crate) enum FileError {
         /// Its size.
         bytes: u64,
     },
-    /// The file is text in another encoding.
+    /// The file is not in the encoding that its byte order mark names.
     #[error(
-        "`{0}` is not UTF-8, so that an edit would change other parts of it; use bash, for \
-         instance sed or iconv"
+        "`{0}` is not in the encoding that its byte order mark names, so that an edit would change \
+         other parts of it; use bash, for instance sed or iconv"
     )]
     Encoding(String),
+    /// The new text has a character that the encoding of the file lacks.
+    #[error(
+        "`{path}` was not changed: it is in {encoding}, which has no `{letter}`; use bash, for \
+         instance iconv, to make it UTF-8 first"
+    )]
+    Unencodable {
+        /// The file.
+        path: String,
+        /// The character.
+        letter: String,
+        /// The encoding of the file.
+        encoding: &'static str,
+    },
+    /// The file has changed since the session has seen it.
+    #[error(
+        "`{path}` was changed by something else since you have seen it, and is as it was after that. {change}\
+         \nNow that you know, repeat the call, or change it to what is right now"
+    )]
+    ChangedSince {
+        /// The file.
+        path: String,
+        /// What has changed.
+        change: String,
+    },
     /// Another process changed the file during the call.
     #[error("`{0}` was changed by something else at the same time; read it again, then try again")]
     Changed(String),
@@ -208,6 +233,12 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
+    /// Returns the error that the encoding of the file that is shown as `path` lacks a character.
+    pub(crate) fn unencodable(path: &str, letter: char, encoding: TextEncoding) -> Self {
+        let (path, letter) = (path.to_owned(), quote(&letter.to_string()));
+        Self::Unencodable { path, letter, encoding: encoding.name() }
+    }
+
     /// Returns the error of the operation `what` on the file that is shown as `path`.
     pub(crate) fn of(what: &'static str, path: &str, error: ViewError) -> Self {
         let path = path.to_owned();

@@ -1,5 +1,6 @@
 //! The built-in tools: one file per tool, and the table of them.
 
+mod apply_patch;
 mod artifact;
 mod background;
 mod bash;
@@ -8,6 +9,7 @@ mod builtins;
 mod change;
 mod display;
 mod edit;
+mod encoding;
 mod error;
 mod find;
 mod globs;
@@ -15,10 +17,14 @@ mod grep;
 mod ignore_rules;
 mod job;
 mod ls;
+mod nearest;
+mod notebook;
 mod paths;
 mod plain_text;
+mod punctuation;
 mod read;
 mod search_place;
+mod seen_files;
 mod text_file;
 mod walk;
 mod write;

@@ -1,23 +1,25 @@
 //! The tool `read`: lines of a file, or the names in a folder and in its folders.
 
+mod file_page;
 mod folder;
 mod page;
 
 use std::sync::Arc;
 
 use engine::ports::{
-    Access, AccessClass, Concurrency, Found, ToolContext, ToolOutcome, ToolOutput, ViewFile,
+    Access, AccessClass, Concurrency, Found, ToolContext, ToolOutcome, ToolOutput,
 };
 use protocol::quote;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use self::file_page::{artifact_page, file_page};
 use self::folder::folder_output;
-use self::page::{CHUNK, LineRange, Page, PageEnd, PageReader, Total};
+use self::page::{LineRange, Page, PageEnd, Total};
 use crate::artifact;
 use crate::builtin::{Builtin, Session, rename, text};
-use crate::display::{self, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES, is_binary};
+use crate::display::{self, READ_BYTES, READ_COLUMNS, READ_LINES, SCAN_BYTES};
 use crate::error::{FileError, ToolError};
 
 /// The tool `read`.
@@ -72,7 +74,7 @@ impl Builtin for Read {
             limit: arguments.limit.unwrap_or(READ_LINES).clamp(1, READ_LINES),
         };
         if let Some(file) = artifact::open(&context.artifacts, text).await? {
-            let page = page(file, range, &shown).await?;
+            let page = artifact_page(file, range, &shown).await?;
             let output = page_output(&page, range, &arguments, &shown, &shown)?;
             return Ok(ToolOutcome::Output(output));
         }
@@ -88,9 +90,7 @@ impl Builtin for Read {
                 listed.map_err(|error| FileError::of("list", &shown, error))?
             }
             Found::File { path, .. } => {
-                let file = view.open(&path).await;
-                let file = file.map_err(|error| FileError::of("open", &shown, error))?;
-                let page = page(file, range, &shown).await?;
+                let page = file_page(view, &path, range, &shown, &self.0.seen).await?;
                 page_output(&page, range, &arguments, &shown, &display::path(path.as_path()))?
             }
         };
@@ -134,27 +134,6 @@ pub(crate) enum ReadError {
 impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {
         Self::own(error)
-    }
-}
-
-/// Reads the lines in `range` of a file.
-async fn page(
-    mut file: Box<dyn ViewFile>,
-    range: LineRange,
-    shown: &str,
-) -> Result<Page, ToolError> {
-    let mut pager = PageReader::new(range, SCAN_BYTES);
-    let mut is_first = true;
-    loop {
-        let chunk = file.read(CHUNK).await.map_err(|error| FileError::of("read", shown, error))?;
-        if is_first && is_binary(&chunk) {
-            let (path, bytes) = (shown.to_owned(), file.stat().size);
-            return Err(FileError::Binary { path, bytes }.into());
-        }
-        is_first = false;
-        if let Some(page) = pager.push(&chunk) {
-            return Ok(page);
-        }
     }
 }
 
@@ -206,9 +185,10 @@ fn page_output(
             .push(format!("Some lines truncated to {READ_COLUMNS} bytes; use bash for the rest"));
     }
     if page.is_lossy {
-        notices
-            .push("Bytes that are not UTF-8 are shown as \u{fffd}; edit refuses this file".into());
+        let notice = "Bytes that are not in its encoding are shown as \u{fffd}; edit refuses it";
+        notices.push(notice.into());
     }
+    notices.extend(page.encoding.note().map(str::to_owned));
     if page.has_unseen {
         notices.push("Characters that cannot be seen are shown as \u{fffd}".into());
     }
@@ -228,6 +208,7 @@ fn page_output(
 
 #[cfg(test)]
 mod tests {
+    use super::page::{CHUNK, PageReader};
     use super::*;
 
     /// Reads lines of a file with ten thousand lines, of which only the first 64 KiB are searched.

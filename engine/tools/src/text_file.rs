@@ -1,16 +1,33 @@
-//! Reads a file that is to be changed, as a text.
+//! Reads a file that is to be changed, as a text, and turns the changed text into its bytes.
 
 use engine::ports::{FileStat, ViewPath, WorkspaceView};
 
 use crate::display::MAX_FILE_BYTES;
+use crate::encoding::TextEncoding;
 use crate::error::FileError;
 
-/// Reads the text of a file, with the state of the file at that moment.
-pub(crate) async fn read_text(
+/// A text file, as it was when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct TextFile {
+    /// The text, with its byte order mark if it has one.
+    pub(crate) text: String,
+    pub(crate) encoding: TextEncoding,
+}
+
+impl TextFile {
+    /// Returns the bytes of the file with another text.
+    pub(crate) fn encode(&self, text: String, shown: &str) -> Result<Vec<u8>, FileError> {
+        let lacking = |letter| FileError::unencodable(shown, letter, self.encoding);
+        self.encoding.encode(text).map_err(lacking)
+    }
+}
+
+/// Reads the bytes of a file, with the state of the file at that moment.
+pub(crate) async fn read_bytes(
     view: &dyn WorkspaceView,
     path: &ViewPath,
     shown: &str,
-) -> Result<(String, FileStat), FileError> {
+) -> Result<(Vec<u8>, FileStat), FileError> {
     let file = view.open(path).await;
     let mut file = file.map_err(|error| FileError::of("open", shown, error))?;
     let stat = file.stat();
@@ -26,11 +43,17 @@ pub(crate) async fn read_text(
     if bytes.len() > most {
         return Err(too_large(bytes.len() as u64));
     }
-    if bytes.contains(&0) {
-        return Err(FileError::Binary { path: shown.to_owned(), bytes: bytes.len() as u64 });
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok((text, stat)),
-        Err(_) => Err(FileError::Encoding(shown.to_owned())),
+    Ok((bytes, stat))
+}
+
+/// Returns the text of a file with these bytes.
+pub(crate) fn decode(bytes: Vec<u8>, shown: &str) -> Result<TextFile, FileError> {
+    let length = bytes.len() as u64;
+    match TextEncoding::decode(bytes) {
+        Some((_, text)) if text.contains('\0') => {
+            Err(FileError::Binary { path: shown.to_owned(), bytes: length })
+        }
+        Some((encoding, text)) => Ok(TextFile { text, encoding }),
+        None => Err(FileError::Encoding(shown.to_owned())),
     }
 }

@@ -17,7 +17,7 @@ use crate::change::diff;
 use crate::display::{self, DIFF_KEPT, MAX_FILE_BYTES};
 use crate::error::{FileError, ToolError};
 use crate::paths::Paths;
-use crate::text_file::read_text;
+use crate::text_file::{decode, read_bytes};
 
 /// The tool `write`.
 pub(crate) struct Write(Arc<Session>);
@@ -70,11 +70,10 @@ impl Builtin for Write {
         let Target { path, before } = target(view, &self.0.paths, &arguments.path, &shown).await?;
         let replace = before.map_or(Replace::Any, |before| Replace::Exactly(before.version));
         let diff = match before {
-            Some(_) => diff_of(view, &path, &shown, arguments.content.clone()).await?,
+            Some(_) => self.change(view, &path, &shown, arguments.content.clone()).await?,
             None => None,
         };
-        let written = view.write(&path, arguments.content.into_bytes(), replace).await;
-        written.map_err(|error| FileError::of("write", &shown, error))?;
+        self.0.write(view, &path, &shown, arguments.content.into_bytes(), replace).await?;
         let text = match before {
             None => format!("Created new file {shown} ({size} bytes)"),
             Some(before) => format!("Overwrote {shown} ({size} bytes, before: {})", before.size),
@@ -88,16 +87,21 @@ impl Builtin for Write {
     }
 }
 
-/// Returns the change of an existing file; `None` if nothing changes, or if the file is not a text.
-async fn diff_of(
-    view: &dyn WorkspaceView,
-    path: &ViewPath,
-    shown: &str,
-    after: String,
-) -> Result<Option<String>, ToolError> {
-    let Ok((before, _)) = read_text(view, path, shown).await else { return Ok(None) };
-    let diff = run_blocking(move || diff(&before, &after).shortened(DIFF_KEPT)).await?;
-    Ok(Some(diff).filter(|diff| !diff.is_empty()))
+impl Write {
+    /// Returns the change of an existing file; `None` if nothing changes, or if the file is not a text.
+    async fn change(
+        &self,
+        view: &dyn WorkspaceView,
+        path: &ViewPath,
+        shown: &str,
+        after: String,
+    ) -> Result<Option<String>, ToolError> {
+        let Ok((bytes, _)) = read_bytes(view, path, shown).await else { return Ok(None) };
+        self.0.refuse_unseen(path, shown, &bytes).await?;
+        let Ok(before) = decode(bytes, shown) else { return Ok(None) };
+        let diff = run_blocking(move || diff(&before.text, &after).shortened(DIFF_KEPT)).await?;
+        Ok(Some(diff).filter(|diff| !diff.is_empty()))
+    }
 }
 
 /// The file to write.

@@ -48,6 +48,7 @@ pub fn session_tools() -> ToolSetup {
             keep: 1_000,
             schema: None,
             purpose: SessionPurpose::Conversation,
+            model: String::new(),
             is_scripted: false,
         },
         artifacts: "/sessions".into(),

@@ -94,6 +94,7 @@ const LIMIT: &str = "regatta-test-limit";
 /// on a list goes through a port. A crate that is missing here may not be used.
 const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("adler2", &["regatta-isolation"]),
+    ("aho-corasick", &["regatta-tools"]),
     ("async-trait", &[]),
     ("base64", &["regatta"]),
     ("image", &["regatta", "regatta-cli"]),
@@ -119,6 +120,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
             "regatta-cli",
         ],
     ),
+    ("encoding_rs", &["regatta-tools"]),
     ("globset", &["regatta", "regatta-cli", "regatta-isolation", "regatta-tools"]),
     // The search of ripgrep, over the files of a view.
     ("grep-regex", &["regatta-tools"]),

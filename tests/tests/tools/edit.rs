@@ -15,6 +15,9 @@ over_both_views! {
     half_an_edit_is_told_with_right_arguments,
     what_is_not_there_is_told_with_what_is_nearest,
     line_ends_and_the_mark_are_kept,
+    every_place_is_replaced_where_that_is_asked_for,
+    a_piece_with_other_blanks_or_quotes_is_found_and_noted,
+    the_encoding_of_a_file_is_kept,
     what_is_no_text_is_refused,
     a_link_is_edited_through_if_it_stays_inside,
     a_large_change_is_told_in_part,
@@ -51,7 +54,7 @@ async fn a_piece_that_is_there_twice_is_refused_and_the_file_is_unchanged(kind: 
     assert_eq!(
         refused,
         "a.rs was not edited: oldText has 2 occurrences, on lines 1, 3; it must have exactly one: \
-         add lines around it"
+         add lines around it, or replace them with replaceAll"
     );
     assert_eq!(session.text("a.rs").await, "x = 1\ny\nx = 1\n");
     assert_eq!(session.version("a.rs").await, before);
@@ -81,6 +84,7 @@ async fn other_spellings_of_an_edit_are_the_same_edit(kind: ViewKind) {
     let spellings = [
         json!({ "file_path": "a", "old_string": "old", "new_string": "new" }),
         json!({ "filePath": "a", "oldText": "old", "newText": "new", "replace_all": false }),
+        json!({ "path": "a", "edits": [{ "oldText": "old", "newText": "new" }], "replace_all": true }),
         json!({ "path": "a", "old": "old", "new": "new" }),
         json!({ "path": "a", "edits": [{ "old": "old", "new": "new" }] }),
         json!({ "path": "a", "edits": { "old_string": "old", "new_string": "new" } }),
@@ -118,11 +122,11 @@ async fn what_is_not_there_is_told_with_what_is_nearest(kind: ViewKind) {
     let session = Session::new(kind).await;
     session.put("a.rs", "fn main() {\n    let value = compute();\n    print(value);\n}\n");
     let refused = async |old: &str| session.failed("edit", one("a.rs", old, "x")).await;
-    let blanks = refused("let  value = compute();\nprint(value);").await;
+    let blanks = refused("fn main() {\nlet value = compute();\nprint(value);").await;
     assert_eq!(
         blanks,
-        "a.rs was not edited: oldText is not in it; with other blanks it is on line 2: `    let \
-         value = compute();`. Copy it exactly as it stands there"
+        "a.rs was not edited: oldText is not in it; with other blanks it is on line 1: `fn main() \
+         {`. Copy it exactly as it stands there"
     );
     let begins = refused("    let value = compute();\n    print(other);").await;
     assert!(
@@ -151,12 +155,67 @@ async fn line_ends_and_the_mark_are_kept(kind: ViewKind) {
     assert_eq!(session.text("mixed.txt").await, "a\nx\ny\nc\r\nd");
 }
 
+async fn every_place_is_replaced_where_that_is_asked_for(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("a", "x y x\nxx z");
+    let edits = json!([
+        { "oldText": "x", "newText": "xy", "replaceAll": true },
+        { "oldText": "z", "newText": "w" },
+    ]);
+    session.said("edit", json!({ "path": "a", "edits": edits })).await;
+    assert_eq!(session.text("a").await, "xy y xy\nxyxy w");
+    let all = json!({ "path": "a", "old_string": "xy", "new_string": "", "replace_all": true });
+    session.said("edit", all).await;
+    assert_eq!(session.text("a").await, " y \n w");
+    let all = json!({ "path": "a", "old_string": "v", "new_string": "", "replace_all": true });
+    assert!(session.failed("edit", all).await.contains("oldText is not in it"));
+}
+
+async fn a_piece_with_other_blanks_or_quotes_is_found_and_noted(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("a.py", "def f():\r\n\tprint( “a” )  \r\n\treturn 1\r\n");
+    let edit = one("a.py", "    print('a')\n", "x");
+    let refused = session.failed("edit", edit).await;
+    assert!(refused.contains("oldText is not in it"), "single quotes differ: {refused}");
+    let edit = one("a.py", "    print(\"a\")\n    return 1", "    if b:\n        return 2");
+    let edited = session.answer("edit", edit).await;
+    let notice = "\n\n[oldText was found with other blanks or quotes on line 2; see the diff]";
+    assert!(edited.text.ends_with(notice), "{}", edited.text);
+    assert_eq!(edited.details.unwrap()["inexact"], json!([1]));
+    assert_eq!(session.text("a.py").await, "def f():\r\n\tif b:\r\n\t    return 2\r\n");
+    session.put("b", "a  b\na b\na\tb\n");
+    let edited = session.said("edit", one("b", "a b", "c")).await;
+    assert!(!edited.contains("other blanks"), "the exact place is the only one: {edited}");
+    let refused = session.failed("edit", one("b", "a   b", "c")).await;
+    assert!(refused.contains("oldText has 2 occurrences, on lines 1, 3"), "{refused}");
+    let refused = session.failed("edit", one("b", "   ", "c")).await;
+    assert!(refused.contains("oldText is not in it"), "blanks alone are nowhere: {refused}");
+}
+
+async fn the_encoding_of_a_file_is_kept(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    let cases: [(&str, &[u8], &[u8]); 3] = [
+        ("a", b"caf\xe9 a", b"caf\xe9 \xe9"),
+        ("b", b"\xff\xfec\0 \0a\0", b"\xff\xfec\0 \0\xe9\0"),
+        ("c", b"\xfe\xff\0c\0 \0a", b"\xfe\xff\0c\0 \0\xe9"),
+    ];
+    for (path, before, after) in cases {
+        session.put(path, before);
+        session.said("edit", one(path, " a", " é")).await;
+        assert_eq!(session.bytes(path).await, after);
+    }
+    session.put("latin", b"caf\xe9 a");
+    let refused = session.failed("edit", one("latin", " a", "→")).await;
+    assert!(refused.contains("is in windows-1252, which has no `→`"), "{refused}");
+    assert_eq!(session.bytes("latin").await, b"caf\xe9 a");
+}
+
 async fn what_is_no_text_is_refused(kind: ViewKind) {
     let session = Session::new(kind).await;
-    session.put("latin", b"caf\xe9 a");
+    session.put("torn", b"\xef\xbb\xbfcaf\xe9 a");
     session.put("bin", b"a\0");
-    let refused = session.failed("edit", one("latin", "a", "b")).await;
-    assert!(refused.starts_with("`latin` is not UTF-8"), "{refused}");
+    let refused = session.failed("edit", one("torn", "a", "b")).await;
+    assert!(refused.starts_with("`torn` is not in the encoding that its"), "{refused}");
     let refused = session.failed("edit", one("bin", "a", "b")).await;
     assert!(refused.starts_with("`bin` is a binary file"), "{refused}");
     session.put("large", vec![b' '; (16 << 20) + 1]);
@@ -167,7 +226,7 @@ async fn what_is_no_text_is_refused(kind: ViewKind) {
     session.put_folder("folder");
     let refused = session.failed("edit", one("folder", "a", "b")).await;
     assert!(refused.starts_with("`folder` is a folder"), "{refused}");
-    assert_eq!(session.bytes("latin").await, b"caf\xe9 a");
+    assert_eq!(session.bytes("torn").await, b"\xef\xbb\xbfcaf\xe9 a");
 }
 
 async fn a_link_is_edited_through_if_it_stays_inside(kind: ViewKind) {

@@ -3,12 +3,14 @@
 #[macro_use]
 mod views;
 
+mod apply_patch;
 mod background;
 mod bash;
 mod commands;
 mod edit;
 mod gate;
 mod gate_paths;
+mod notebook;
 mod read;
 mod search;
 mod session;

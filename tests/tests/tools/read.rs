@@ -109,8 +109,22 @@ async fn binary_files_are_refused_and_other_encodings_are_told(kind: ViewKind) {
     assert!(refused.starts_with("`a.bin` is a binary file (9 bytes)"), "{refused}");
     assert!(refused.contains("bash"), "{refused}");
     session.put("latin.txt", b"caf\xe9\n");
-    let lossy = session.said("read", json!({ "path": "latin.txt" })).await;
-    assert!(lossy.starts_with("     1  caf\u{fffd}\n\n[Bytes that are not UTF-8"), "{lossy}");
+    session.put("late.txt", [&b"a\n".repeat(100_000)[..], b"caf\xe9\n"].concat());
+    session.put("wide.txt", b"\xff\xfec\0\xe9\0\r\0\n\0x\0");
+    session.put("other.txt", b"\xfe\xff\0c\xd8\x3d\xde\0");
+    session.put("torn.txt", b"\xef\xbb\xbfcaf\xe9\n");
+    let read = async |path: &str, offset: u64| {
+        session.said("read", json!({ "path": path, "offset": offset })).await
+    };
+    let note = "[The file is not UTF-8; it is read as windows-1252, which edit keeps]";
+    assert_eq!(read("latin.txt", 1).await, format!("     1  café\n\n{note}"));
+    assert_eq!(read("late.txt", 100_001).await, format!("100001  café\n\n{note}"));
+    let wide = "     1  cé\n     2  x\n\n[The file is UTF-16 (little-endian), which edit keeps]";
+    assert_eq!(read("wide.txt", 1).await, wide);
+    let other = "     1  c😀\n\n[The file is UTF-16 (big-endian), which edit keeps]";
+    assert_eq!(read("other.txt", 1).await, other);
+    let torn = read("torn.txt", 1).await;
+    assert!(torn.starts_with("     1  caf\u{fffd}\n\n[Bytes that are not in its"), "{torn}");
 }
 
 async fn marks_and_returns_are_not_shown(kind: ViewKind) {

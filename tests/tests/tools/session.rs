@@ -57,6 +57,8 @@ pub(crate) struct Setting {
     pub(crate) below: &'static str,
     pub(crate) purpose: SessionPurpose,
     pub(crate) schema: Option<Value>,
+    /// The id of the model; empty for one that is scripted, which has every tool.
+    pub(crate) model: &'static str,
     pub(crate) faults: &'static str,
     /// The user's shell.
     pub(crate) shell: Option<&'static str>,
@@ -67,7 +69,7 @@ pub(crate) struct Setting {
 impl Default for Setting {
     fn default() -> Self {
         let purpose = SessionPurpose::Task;
-        Self { below: "", purpose, schema: None, faults: "", shell: None, left_out: &[] }
+        Self { below: "", purpose, schema: None, model: "", faults: "", shell: None, left_out: &[] }
     }
 }
 
@@ -123,7 +125,8 @@ impl Session {
             keep: 64 << 20,
             schema: setting.schema,
             purpose: setting.purpose,
-            is_scripted: true,
+            model: setting.model.to_owned(),
+            is_scripted: setting.model.is_empty(),
         };
         let shells =
             Arc::new(UserShells::new(setting.shell.map(OsStr::new), &folder.path().join("shells")));

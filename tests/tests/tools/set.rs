@@ -18,7 +18,22 @@ async fn each_tool_has_a_schema_that_servers_take() {
     let session = Session::new(kind).await;
     let all = session.declarations();
     let names: Vec<_> = all.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash", "job", "grep", "find", "ls", "yield"]);
+    assert_eq!(
+        names,
+        [
+            "read",
+            "write",
+            "edit",
+            "apply_patch",
+            "notebook",
+            "bash",
+            "job",
+            "grep",
+            "find",
+            "ls",
+            "yield"
+        ]
+    );
     for tool in all.iter() {
         let schema = &tool.parameters;
         assert_eq!(schema["type"], "object", "{}", tool.name);
@@ -39,6 +54,8 @@ async fn each_call_says_what_it_is_about_and_only_yield_runs_alone() {
         ("read", AccessClass::Read(path()), Concurrency::Shared),
         ("write", AccessClass::Write(path()), Concurrency::Shared),
         ("edit", AccessClass::Write(path()), Concurrency::Shared),
+        ("apply_patch", AccessClass::Write(Vec::new()), Concurrency::Exclusive),
+        ("notebook", AccessClass::Write(path()), Concurrency::Shared),
         (
             "bash",
             AccessClass::Exec { command: "make".to_owned(), folder: String::new() },
@@ -59,6 +76,7 @@ async fn each_call_says_what_it_is_about_and_only_yield_runs_alone() {
 async fn the_examples_are_right_arguments(kind: ViewKind) {
     let session = Session::new(kind).await;
     session.put("src/main.rs", "let a = 1;\n");
+    session.put("a.ipynb", r#"{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[]}"#);
     for (name, example) in &session.examples {
         let example: Value = serde_json::from_str(example).unwrap();
         let answer = session.call(name, example).await;
@@ -70,7 +88,7 @@ async fn the_examples_are_right_arguments(kind: ViewKind) {
 async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
     let kind = ViewKind::Memory;
     let session = Session::new(kind).await;
-    let list = "The tools there are: read, write, edit, bash, job, grep, find, ls, yield";
+    let list = "The tools there are: read, write, edit, apply_patch, notebook, bash, job, grep, find, ls, yield";
     for (name, shown) in
         [("sed", "sed"), ("web search", "web search"), ("a\nb\u{1b}", "a\\nb\\u{1b}"), ("", "")]
     {
@@ -90,10 +108,25 @@ async fn a_conversation_has_the_tools_of_a_task_but_its_end() {
     let setting = Setting { purpose, ..Setting::default() };
     let session = Session::with(ViewKind::Memory, setting).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash", "job", "grep", "find", "ls"]);
+    assert_eq!(
+        names,
+        ["read", "write", "edit", "apply_patch", "notebook", "bash", "job", "grep", "find", "ls"]
+    );
     assert_eq!(names, Builtins::names(purpose), "as help lists them");
     let all = Builtins::names(SessionPurpose::Task);
     assert_eq!(all, [&Builtins::names(purpose)[..], &["yield"]].concat());
+}
+
+#[test]
+async fn the_model_decides_which_tool_for_edits_it_is_offered() {
+    for (model, offered) in [("gpt-5.1", "apply_patch"), ("claude-opus-4-5", "edit")] {
+        let session =
+            Session::with(ViewKind::Memory, Setting { model, ..Setting::default() }).await;
+        let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
+        let edits: Vec<_> =
+            names.iter().filter(|name| ["edit", "apply_patch"].contains(&name.as_str())).collect();
+        assert_eq!(edits, [offered], "{model}");
+    }
 }
 
 #[test]
@@ -104,6 +137,11 @@ fn a_call_is_shown_as_its_tool_says() {
         ("find", json!({ "pattern": "*.rs", "dir": "src" }), Some("*.rs in src")),
         ("ls", json!({ "path": "src" }), Some("src")),
         ("read", json!({ "path": "src" }), None),
+        (
+            "apply_patch",
+            json!({ "patch": "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch" }),
+            Some("a, b"),
+        ),
         ("other", json!({ "pattern": "src" }), None),
     ];
     for (name, arguments, title) in cases {
@@ -172,7 +210,10 @@ async fn a_tool_that_cannot_be_built_is_not_there() {
     let left_out = &["edit", "yield"];
     let session = Session::with(kind, Setting { faults, left_out, ..Setting::default() }).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["read", "write", "bash", "job", "grep", "find", "ls"]);
+    assert_eq!(
+        names,
+        ["read", "write", "apply_patch", "notebook", "bash", "job", "grep", "find", "ls"]
+    );
     assert!(session.failed("edit", json!({})).await.starts_with("Tool edit not found."));
 }
 

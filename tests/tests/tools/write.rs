@@ -14,6 +14,7 @@ use super::session::{Session, ViewKind, read};
 over_both_views! {
     a_new_file_is_made_with_its_folders,
     an_old_file_is_overwritten_and_keeps_its_permissions,
+    a_change_that_the_session_has_not_seen_is_told_once_and_not_overwritten,
     a_link_that_stays_inside_is_written_through,
     nothing_is_written_outside_of_the_tree,
     nothing_is_written_that_belongs_to_git,
@@ -51,6 +52,45 @@ async fn an_old_file_is_overwritten_and_keeps_its_permissions(kind: ViewKind) {
         let written = session.answer("write", json!({ "path": path, "content": content })).await;
         assert_eq!(written.details.unwrap().get("diff"), None, "{path}");
     }
+}
+
+async fn a_change_that_the_session_has_not_seen_is_told_once_and_not_overwritten(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    let write = |content: &str| json!({ "path": "a", "content": content });
+    let edits = json!([{ "oldText": "two", "newText": "2" }]);
+    let edit = json!({ "path": "a", "edits": edits });
+    // What it has never seen may be overwritten, and what it wrote is what it has seen.
+    session.put("a", "zero\n");
+    session.said("write", write("one\ntwo\n")).await;
+    session.said("write", write("one\ntwo\nthree\n")).await;
+    session.put("a", "one\ntwo\nTHREE\n");
+    for (tool, arguments) in [("edit", edit.clone()), ("write", write("new\n"))] {
+        let refused = session.failed(tool, arguments).await;
+        let expected = "`a` was changed by something else since you have seen it, and is as it was \
+                        after that. What has changed (5 lines of diff):\n\n@@ -1,3 +1,3 @@\n one\n \
+                        two\n-three\n+THREE\n\nNow that you know, repeat the call, or change it \
+                        to what is right now";
+        assert_eq!(refused, expected, "{tool}");
+        assert_eq!(session.text("a").await, "one\ntwo\nTHREE\n");
+        // A read sees the file as it is; then something changes it again.
+        session.put("a", "one\ntwo\nthree\n");
+        session.said("read", json!({ "path": "a", "limit": 1 })).await;
+        session.put("a", "one\ntwo\nTHREE\n");
+    }
+    session.failed("edit", edit.clone()).await;
+    session.said("edit", edit).await;
+    assert_eq!(session.text("a").await, "one\n2\nTHREE\n");
+    // The same bytes again are no change.
+    session.put("a", "one\n2\nTHREE\n");
+    session.said("write", write("x\n")).await;
+    session.put("a", "y\n".repeat(1_000));
+    let refused = session.failed("write", write("z\n")).await;
+    assert!(refused.contains("(1002 lines of diff)"), "{refused}");
+    assert!(refused.contains("[the rest of the diff is left out]"), "{refused}");
+    assert_eq!(refused.matches("+y").count(), 198, "200 lines with the two before them");
+    session.put("a", b"\0");
+    assert!(session.failed("write", write("z\n")).await.contains("It is a binary file now."));
+    session.said("write", write("z\n")).await;
 }
 
 #[test]

@@ -148,6 +148,7 @@ impl SessionEngine {
                 keep: 1_000_000,
                 schema: None,
                 purpose: SessionPurpose::Conversation,
+                model: String::new(),
                 is_scripted: false,
             },
             artifacts: self.logs.join("artifacts"),

@@ -27,7 +27,7 @@ impl AppContext {
         log: PathBuf,
     ) -> (SessionSpec, ToolSetup) {
         let artifacts = artifacts_of(&log);
-        let is_scripted = model.is_scripted();
+        let (model_id, is_scripted) = (model.id.clone(), model.is_scripted());
         let spec = SessionSpec {
             log,
             logs: Some(self.session_logs(LogStorage::File)),
@@ -49,6 +49,7 @@ impl AppContext {
             keep: self.settings.task_limits().output,
             schema: None,
             purpose: SessionPurpose::Conversation,
+            model: model_id,
             is_scripted,
         };
         let view = Arc::new(isolation::DirectoryView::new(folder));

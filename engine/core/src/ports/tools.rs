@@ -188,6 +188,8 @@ pub struct ToolEnv {
     pub schema: Option<Value>,
     /// What the session is for.
     pub purpose: SessionPurpose,
+    /// The id of the model that the session begins with, on which it depends which tools are offered.
+    pub model: String,
     /// Whether the model is scripted. Such a model has a tool that panics, so that a scenario can show how
     /// the engine handles a panic.
     pub is_scripted: bool,

@@ -1,81 +1,153 @@
-//! Replaces exact blocks of a text. The search treats every line end as LF. Line ends outside of
-//! replaced blocks are not changed.
+//! Replaces exact pieces of a text. The search treats every line end as LF. Line ends outside of
+//! replaced pieces are not changed.
 
-use super::mismatch::{Mismatch, nearest};
+use std::borrow::Cow;
 
-/// How many occurrences of an ambiguous text are listed, and how many are counted.
-const LISTED: usize = 5;
-const COUNTED: usize = 100;
+use super::folded::{Folded, indented, with_indentation};
+use super::mismatch::Mismatch;
+use super::places::{SoughtText, Wanted, places};
 
-/// A block of text and its replacement, with line ends that are all LF.
+/// A piece of text and its replacement, with line ends that are all LF.
 pub(super) struct TextEdit {
     old: String,
     new: String,
+    wanted: Wanted,
 }
 
 impl TextEdit {
     /// Returns the edit that replaces `old` by `new`.
-    pub(super) fn new(old: &str, new: &str) -> Self {
-        Self { old: old.replace("\r\n", "\n"), new: new.replace("\r\n", "\n") }
+    pub(super) fn new(old: &str, new: &str, wanted: Wanted) -> Self {
+        Self { old: old.replace("\r\n", "\n"), new: new.replace("\r\n", "\n"), wanted }
     }
 }
 
+/// A text after its edits.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Replaced {
+    pub(super) text: String,
+    /// How many places were replaced.
+    pub(super) places: usize,
+    /// The edits whose old text differs from the file in blanks or punctuation.
+    pub(super) inexact: Vec<Inexact>,
+}
+
+/// An edit whose old text differs from the file in blanks or punctuation.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Inexact {
+    /// The edit.
+    pub(super) number: usize,
+    /// The line on which its text begins in the file.
+    pub(super) line: usize,
+}
+
+/// A place, and what is to be there.
+struct FoundEdit<'a> {
+    begin: usize,
+    end: usize,
+    number: usize,
+    new: Cow<'a, str>,
+}
+
 /// Returns `text` with all edits applied.
-pub(super) fn replaced(text: &str, edits: &[TextEdit]) -> Result<String, Mismatch> {
+pub(super) fn replaced(text: &str, edits: &[TextEdit]) -> Result<Replaced, Mismatch> {
     let lines = Lines::of(text);
-    let mut found = Vec::with_capacity(edits.len());
-    for (number, edit) in (1..).zip(edits) {
-        let at = find_once(&lines.text, edit, number)?;
-        found.push((at, at + edit.old.len(), number, edit));
-    }
-    found.sort_by_key(|(begin, _, number, _)| (*begin, *number));
+    let (mut found, inexact) = find(&lines.text, edits)?;
+    found.sort_by_key(|place| (place.begin, place.number));
     for pair in found.windows(2) {
-        if let [(_, end, one, _), (begin, _, other, _)] = pair
-            && begin < end
+        if let [one, other] = pair
+            && other.begin < one.end
         {
-            return Err(Mismatch::Overlap { one: *one.min(other), other: *one.max(other) });
+            let (one, other) = (one.number.min(other.number), one.number.max(other.number));
+            return Err(Mismatch::Overlap { one, other });
         }
     }
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    for (begin, end, _, edit) in found {
-        out.push_str(&text[done..lines.original_offset(begin)]);
+    for place in &found {
+        out.push_str(&text[done..lines.original_offset(place.begin)]);
         match lines.style {
-            LineEnd::Lf => out.push_str(&edit.new),
-            LineEnd::CrLf => out.push_str(&edit.new.replace('\n', "\r\n")),
+            LineEnd::Lf => out.push_str(&place.new),
+            LineEnd::CrLf => out.push_str(&place.new.replace('\n', "\r\n")),
         }
-        done = lines.original_offset(end);
+        done = lines.original_offset(place.end);
     }
     out.push_str(&text[done..]);
-    if out == text { Err(Mismatch::NoChange) } else { Ok(out) }
+    match out == text {
+        true => Err(Mismatch::NoChange),
+        false => Ok(Replaced { text: out, places: found.len(), inexact }),
+    }
 }
 
-/// Returns the offset of the only occurrence of the old text.
-fn find_once(text: &str, edit: &TextEdit, number: usize) -> Result<usize, Mismatch> {
-    if edit.old.is_empty() {
-        return Err(Mismatch::Empty { number });
+/// Returns the places of all edits.
+fn find<'a>(
+    text: &str,
+    edits: &'a [TextEdit],
+) -> Result<(Vec<FoundEdit<'a>>, Vec<Inexact>), Mismatch> {
+    if let Some(empty) = edits.iter().position(|edit| edit.old.is_empty()) {
+        return Err(Mismatch::Empty { number: empty + 1 });
     }
-    let mut places = occurrences(text, &edit.old);
-    match (places.next(), places.next()) {
-        (Some(only), None) => Ok(only),
-        (None, _) => Err(Mismatch::Missing { number, nearest: nearest(text, &edit.old) }),
-        (Some(first), Some(second)) => {
-            let others: Vec<_> = [first, second].into_iter().chain(places).take(COUNTED).collect();
-            let line = |at: &usize| text[..*at].matches('\n').count() + 1;
-            let lines = others.iter().take(LISTED).map(line).collect();
-            Err(Mismatch::Several { number, count: others.len(), most: COUNTED, lines })
+    let piece = |(number, edit): (usize, &'a TextEdit)| SoughtText {
+        text: &edit.old,
+        wanted: edit.wanted,
+        number,
+    };
+    let pieces: Vec<_> = (1..).zip(edits).map(piece).collect();
+    let exact = places(text, &pieces)?;
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for ((number, edit), places) in (1..).zip(edits).zip(exact) {
+        if places.is_empty() {
+            missing.push((number, edit));
+        }
+        found.extend(places.into_iter().map(|begin| {
+            let end = begin + edit.old.len();
+            FoundEdit { begin, end, number, new: edit.new.as_str().into() }
+        }));
+    }
+    let mut inexact = Vec::new();
+    for place in find_inexact(text, &missing)? {
+        let line = text[..place.begin].matches('\n').count() + 1;
+        inexact.push(Inexact { number: place.number, line });
+        found.push(place);
+    }
+    Ok((found, inexact))
+}
+
+/// Returns the places of edits whose old text is in `text` with other blanks or punctuation.
+fn find_inexact<'a>(
+    text: &str,
+    edits: &[(usize, &'a TextEdit)],
+) -> Result<Vec<FoundEdit<'a>>, Mismatch> {
+    if edits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let there = Folded::of(text);
+    let olds: Vec<_> = edits.iter().map(|(_, edit)| Folded::of(&edit.old)).collect();
+    let mut pieces = Vec::new();
+    for ((number, edit), old) in edits.iter().zip(&olds) {
+        if !old.has_letters() {
+            return Err(Mismatch::missing(*number, text, &edit.old));
+        }
+        pieces.push(SoughtText { text: &old.text, wanted: edit.wanted, number: *number });
+    }
+    let found = places(&there.text, &pieces)?;
+    let mut out = Vec::new();
+    for (((number, edit), old), places) in edits.iter().zip(&olds).zip(found) {
+        let missing = || Mismatch::missing(*number, text, &edit.old);
+        let ends = places.into_iter().map(|begin| (begin, begin + old.text.len()));
+        let whole = ends.filter(|(begin, end)| there.is_whole(*begin, *end));
+        let before = out.len();
+        for (begin, end) in whole {
+            let (begin, end) = there.place(text, begin, end);
+            let (begin, start) = with_indentation(text, begin);
+            let new = indented(&edit.old, &text[begin..end], &edit.new, start);
+            let new = new.ok_or_else(missing)?.into();
+            out.push(FoundEdit { begin, end, number: *number, new });
+        }
+        if out.len() == before {
+            return Err(missing());
         }
     }
-}
-
-/// Returns the offsets of `old` in `text`, including overlapping occurrences.
-fn occurrences<'a>(text: &'a str, old: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        let at = from + text.get(from..)?.find(old)?;
-        from = at + text[at..].chars().next().map_or(1, char::len_utf8);
-        Some(at)
-    })
+    Ok(out)
 }
 
 /// A text whose line ends are all LF, without its byte order mark.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::display::{READ_BYTES, READ_COLUMNS, visible};
+use crate::encoding::TextEncoding;
 
 /// How much of a file is read at once.
 pub(super) const CHUNK: usize = 64 << 10;
@@ -29,10 +30,12 @@ pub(super) struct Page {
     pub(super) total: Total,
     /// Whether a line was shortened.
     pub(super) is_long: bool,
-    /// Whether there are bytes that are not UTF-8.
+    /// Whether there are bytes that are not in the encoding of the file.
     pub(super) is_lossy: bool,
     /// Whether there are characters that cannot be seen.
     pub(super) has_unseen: bool,
+    /// The encoding of the file.
+    pub(super) encoding: TextEncoding,
 }
 
 /// Why a page ends.
@@ -77,15 +80,16 @@ impl PageReader {
         Self { lines: LineCollector::new(range), scanned: 0, max_bytes }
     }
 
-    /// Adds the next bytes of the file; an empty slice means the end of the file. Returns the page
-    /// when it is complete.
+    /// Adds the next bytes of the file. Returns the page when no more of the file is searched.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Page> {
-        if bytes.is_empty() {
-            return Some(self.lines.end_of_file());
-        }
         self.lines.push(bytes);
         self.scanned += bytes.len() as u64;
         (self.scanned >= self.max_bytes).then(|| self.lines.too_deep())
+    }
+
+    /// Returns the page at the end of the file.
+    pub(super) fn finish(&mut self) -> Page {
+        self.lines.end_of_file()
     }
 }
 
@@ -112,6 +116,7 @@ impl LineCollector {
             is_long: false,
             is_lossy: false,
             has_unseen: false,
+            encoding: TextEncoding::Utf8,
         };
         Self { range, number: 1, line: Vec::new(), is_begun: false, page, is_full: false }
     }

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 
 fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
-    replaced(text, &[TextEdit::new(old, new)]).map_err(|mismatch| mismatch.to_string())
+    let edit = TextEdit::new(old, new, Wanted::Only);
+    replaced(text, &[edit]).map(|after| after.text).map_err(|mismatch| mismatch.to_string())
 }
 
 #[test]
@@ -54,6 +55,8 @@ proptest! {
             .filter(|at| !old.is_empty() && flat.get(*at..).is_some_and(|rest| rest.starts_with(&old)))
             .count();
         match edited(&text, &old, &new) {
+            // It has been found with other blanks.
+            Ok(_) if count == 0 => prop_assert!(old.contains(' ')),
             Ok(after) => {
                 prop_assert_eq!(count, 1);
                 prop_assert_eq!(with_lf(&after), flat.replacen(&old, &new, 1));
@@ -91,9 +94,43 @@ proptest! {
         let pieces: Vec<_> = lines
             .iter()
             .rev()
-            .map(|line| TextEdit::new(&format!("<{line}>\n"), &format!("[{line}]\n\n")))
+            .map(|line| (format!("<{line}>\n"), format!("[{line}]\n\n")))
+            .map(|(old, new)| TextEdit::new(&old, &new, Wanted::Only))
             .collect();
         let expected: String = lines.iter().map(|line| format!("[{line}]{end}{end}")).collect();
-        prop_assert_eq!(replaced(&text, &pieces).unwrap(), expected);
+        prop_assert_eq!(replaced(&text, &pieces).unwrap().text, expected);
+    }
+}
+
+/// A text without blanks except line ends, as a person compares two texts.
+fn without_blanks(text: &str) -> String {
+    text.chars().filter(|letter| *letter == '\n' || !letter.is_whitespace()).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_piece_with_other_blanks_is_replaced_where_the_same_letters_are(
+        lines in proptest::collection::vec((0_usize..4, "[a-z]{1,3}"), 1..12),
+        from in 0_usize..12, length in 1_usize..4, shift in 0_usize..3,
+    ) {
+        // Each line is there once, and has two parts with blanks between.
+        let all: Vec<String> = (0..).zip(&lines)
+            .map(|(number, (indent, word))| format!("{}{word}{number} +  {number}", "  ".repeat(*indent)))
+            .collect();
+        let text = all.join("\n");
+        let taken = &all[from.min(all.len() - 1)..(from + length).min(all.len()).max(from.min(all.len() - 1) + 1)];
+        // All of it is less deep by the same, or deeper, and the blanks between are others.
+        let old: Vec<String> = taken.iter()
+            .map(|line| format!("{}{}", "  ".repeat(shift + 1), line.replace(" + ", "\t+")))
+            .collect();
+        let new: Vec<String> = old.iter().map(|line| line.replace('+', "-")).collect();
+        let after = replaced(&text, &[TextEdit::new(&old.join("\n"), &new.join("\n"), Wanted::Only)]).unwrap();
+        prop_assert_eq!(after.inexact.len(), 1);
+        let expected = text.replace(&taken.join("\n"), &taken.join("\n").replace('+', "-"));
+        prop_assert_eq!(without_blanks(&after.text), without_blanks(&expected));
+        let indents = |text: &str| -> Vec<usize> {
+            text.lines().map(|line| line.len() - line.trim_start().len()).collect()
+        };
+        prop_assert_eq!(indents(&after.text), indents(&text), "each line keeps its indentation");
     }
 }
