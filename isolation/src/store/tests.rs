@@ -8,6 +8,7 @@ use std::time::Duration;
 use test_limit::eventually;
 
 use crate::backends::RunContext;
+use crate::captured_work::CapturedWork as _;
 use crate::file_entry::{Change, Entry, Mode};
 use crate::store::{Contents, Durability, OwnCommit, Series, TaskStore};
 use crate::testing::{Sample, captured, git, path, prepare, raw, run, write};
