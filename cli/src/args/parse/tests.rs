@@ -104,7 +104,7 @@ fn a_run_of_agents_takes_a_model_and_where_it_is() {
          and plan\n  try: regatta run --help"
     );
     let said = usage_error_of(&["run", "--model", "a/b", "--base-url", "http://me:pass@a", "b"]);
-    assert!(said.contains("because it must hold no name and no password"), "{said}");
+    assert!(said.contains("because it must not have a user name or a password"), "{said}");
 }
 
 #[test]
