@@ -221,7 +221,7 @@ fn a_run_with_a_setup_says_what_each_workspace_gets_and_once_that_it_is_not_conf
         let finished = call(words).stdin("a\nb\n").exec("true {{item}}").run().expect_code(0);
         format!("{}{}", finished.stdout, finished.stderr)
     };
-    let note = "set-up commands are not confined: what they write outside";
+    let note = "set-up commands are not confined: files that they write outside";
     for words in ["--setup true --setup true", "--setup true --dry-run"] {
         let said = run(words);
         assert_eq!(said.matches(note).count(), 1, "{words}: {said}");
