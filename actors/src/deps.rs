@@ -9,7 +9,7 @@ use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
     ArtifactStore, Clock, Commands, ExternalWorkers, GateStore, Ids, LedgerStore, Models, Schemas,
-    SessionLogs, ShellSyntax, ToolFactory,
+    SessionLogs, ShellSyntax, ToolFactory, TrustedRules,
 };
 use engine::prompt::ContextBytes;
 use engine::request::{Absences, RequestPolicy};
@@ -38,6 +38,8 @@ pub struct Deps {
     pub session_logs: Arc<dyn SessionLogs>,
     /// Takes the commands of tools apart.
     pub shell: Arc<dyn ShellSyntax>,
+    /// Keeps the rules by which the user always allows calls.
+    pub trusted_rules: Arc<dyn TrustedRules>,
     /// Compiles schemas.
     pub schemas: Arc<dyn Schemas>,
     /// Returns the time of day.

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{io, thread};
 
-use actors::Events;
+use actors::{Answers, Events};
 use engine::ports::Clock;
+use protocol::RunId;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
+use crate::question_keys::QuestionKeys;
 use crate::render::Renderer;
 
 /// How often the live view is redrawn.
@@ -37,6 +39,8 @@ pub(crate) struct Notes(mpsc::UnboundedSender<DisplayCommand>);
 enum DisplayCommand {
     /// Displays these events from now on.
     Show(Events),
+    /// Answers the questions of this run from now on.
+    Answer(Answers, RunId),
     Note(Cow<'static, str>),
     Finish,
 }
@@ -51,8 +55,15 @@ impl Display {
         let (failure_sender, failure) = oneshot::channel();
         let (end_sender, ended) = oneshot::channel();
         let runtime = Handle::current();
-        let mut showing =
-            DisplayLoop { show, events: None, commands, clock, failure: Some(failure_sender) };
+        let mut showing = DisplayLoop {
+            show,
+            events: None,
+            answers: None,
+            keys: QuestionKeys::default(),
+            commands,
+            clock,
+            failure: Some(failure_sender),
+        };
         thread::Builder::new().name("display".to_owned()).spawn(move || {
             let shown = runtime.block_on(showing.until_finished());
             let _gone = end_sender.send(shown); // fails if the `Display` was dropped
@@ -63,6 +74,11 @@ impl Display {
     /// Begins to display events.
     pub(crate) fn show(&self, events: Events) {
         let _ended = self.commands.send(DisplayCommand::Show(events)); // fails if the thread has panicked
+    }
+
+    /// Begins to read the keys that answer the questions of a run.
+    pub(crate) fn answer(&self, answers: Answers, run: RunId) {
+        let _ended = self.commands.send(DisplayCommand::Answer(answers, run)); // as for `show`
     }
 
     /// Returns a sender of notes, which are displayed between the events.
@@ -105,6 +121,9 @@ struct DisplayLoop {
     show: Box<dyn Renderer>,
     /// `None` until there are some, and after their end.
     events: Option<Events>,
+    /// Who takes the answers to questions, if anybody.
+    answers: Option<(Answers, RunId)>,
+    keys: QuestionKeys,
     commands: mpsc::UnboundedReceiver<DisplayCommand>,
     clock: Arc<dyn Clock>,
     /// Sends the first write error to `Display::failed`.
@@ -133,13 +152,34 @@ impl DisplayLoop {
                     self.waiting_events();
                     match order {
                         Some(DisplayCommand::Show(events)) => self.events = Some(events),
+                        Some(DisplayCommand::Answer(answers, run)) => {
+                            self.answers = Some((answers, run));
+                        }
                         Some(DisplayCommand::Note(line)) => self.show.note(&line),
-                        Some(DisplayCommand::Finish) | None => return self.show.finish(),
+                        Some(DisplayCommand::Finish) | None => {
+                            self.keys.close();
+                            return self.show.finish();
+                        }
                     }
                 }
                 () = until(gathering) => gathering = None,
-                _ = tick.tick() => self.show.tick(self.clock.now()),
+                _ = tick.tick() => {
+                    self.show.tick(self.clock.now());
+                    self.read_key().await;
+                }
             }
+        }
+    }
+
+    /// Reads a key while a question is on the terminal.
+    async fn read_key(&mut self) {
+        let Some((answers, run)) = &self.answers else { return };
+        let key = self.keys.pressed(self.show.question());
+        let answer = key.and_then(|key| self.show.key(key));
+        if let Some((question, choice)) = answer
+            && let Err(error) = answers.give(*run, question, choice).await
+        {
+            self.show.note(&format!("note: the answer was not taken: {error}"));
         }
     }
 

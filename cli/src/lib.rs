@@ -10,6 +10,7 @@ mod elsewhere;
 mod faults;
 mod not_implemented;
 pub mod process;
+mod question_keys;
 pub mod render;
 pub mod resolve;
 pub mod run_log;

@@ -8,6 +8,7 @@ use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
+use crate::question_keys;
 use regatta::error::{Error, ErrorKind};
 
 /// A listener for signals.
@@ -59,6 +60,7 @@ pub(crate) fn exit_code(interruption: Interruption) -> ExitCode {
 
 /// Exits at once, without cleanup. The next start recovers the unfinished work.
 pub(crate) fn exit_now(interruption: Interruption) -> ! {
+    question_keys::restore();
     std::process::exit(i32::from(u8::from(exit_code(interruption))))
 }
 

@@ -2,13 +2,13 @@
 //! question at a time, in the order of the calls.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::approvals::{Decision, refusal, refusal_by_user, refusal_unanswered};
-use engine::ports::{Ask, CancelToken, ToolOutcome, ToolOutput, WorkspaceView};
+use engine::ports::{Ask, CancelToken, ToolOutcome, ToolOutput, TrustedRules, WorkspaceView};
 use engine::tools::{CallGate, Decided, Subject, ToolSet};
-use protocol::{Question, QuestionChoice, QuestionId, ToolCall, quote_within};
+use protocol::{ApprovalRule, Question, QuestionChoice, QuestionId, ToolCall, quote_within};
 
 use super::turns::{Turn, Turns};
 
@@ -17,6 +17,7 @@ const SHOWN: usize = 200;
 
 const ONCE: &str = "once";
 const SESSION: &str = "session";
+const ALWAYS: &str = "always";
 const NO: &str = "no";
 
 const ABORTED: &str = "the work was aborted before this call";
@@ -25,10 +26,18 @@ pub(super) struct Approver {
     gate: CallGate,
     /// Asks a person; `None` if there is no one to answer.
     ask: Option<Arc<dyn Ask>>,
+    trust: Trust,
     /// What was allowed for the session.
     allowed: Mutex<BTreeSet<Subject>>,
     turns: Turns,
     unbegun: Unbegun,
+}
+
+/// The rules by which the user always allows calls.
+pub(super) struct Trust {
+    pub(super) rules: Arc<dyn TrustedRules>,
+    /// A folder of the repository of the rules.
+    pub(super) folder: PathBuf,
 }
 
 /// The ids of the calls that have not been allowed to run yet. One that is withdrawn never runs.
@@ -52,9 +61,9 @@ impl Unbegun {
 }
 
 impl Approver {
-    pub(super) fn new(gate: CallGate, ask: Option<Arc<dyn Ask>>) -> Self {
+    pub(super) fn new(gate: CallGate, ask: Option<Arc<dyn Ask>>, trust: Trust) -> Self {
         let (allowed, turns) = (Mutex::default(), Turns::default());
-        Self { gate, ask, allowed, turns, unbegun: Unbegun::default() }
+        Self { gate, ask, trust, allowed, turns, unbegun: Unbegun::default() }
     }
 
     /// Returns the turn of the next call.
@@ -94,23 +103,41 @@ impl Approver {
         view: &dyn WorkspaceView,
     ) -> Option<String> {
         let decided = self.gate.decide(tools, call, view).await;
-        let (Decision::Ask(reason), Some(ask)) = (&decided.decision, &self.ask) else {
+        let Decision::Ask(reason) = &decided.decision else {
             return refusal(&call.name, &decided.what, &decided.decision);
         };
-        turn.begins().await;
+        if self.ask.is_some() {
+            turn.begins().await;
+        }
         // The question before may have been about an equal call.
         if self.allows(&decided.subjects) {
             return None;
         }
-        match ask.ask(question(call, &decided, reason)).await.as_deref() {
-            Some(ONCE) => None,
-            Some(SESSION) => {
-                let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-                allowed.extend(decided.subjects);
-                None
+        let trusted = self.trust.rules.rules(&self.trust.folder).await;
+        if trusted.as_ref().is_ok_and(|rules| self.gate.is_allowed_by(rules, &decided)) {
+            return None;
+        }
+        let Some(ask) = &self.ask else {
+            return refusal(&call.name, &decided.what, &decided.decision);
+        };
+        let mut always = trusted.map(|_| self.gate.always(&decided));
+        loop {
+            match ask.ask(question(call, &decided, reason, &always)).await.as_deref() {
+                Some(ONCE) => return None,
+                Some(SESSION) => {}
+                Some(ALWAYS) => {
+                    let rules = always.unwrap_or_default();
+                    if let Err(why) = self.trust.rules.add(&self.trust.folder, rules).await {
+                        always = Err(why); // it is asked again, without this choice
+                        continue;
+                    }
+                }
+                Some(_) => return Some(refusal_by_user(&call.name, &decided.what)),
+                None => return Some(refusal_unanswered(&call.name, &decided.what)),
             }
-            Some(_) => Some(refusal_by_user(&call.name, &decided.what)),
-            None => Some(refusal_unanswered(&call.name, &decided.what)),
+            let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+            allowed.extend(decided.subjects);
+            return None;
         }
     }
 
@@ -121,21 +148,34 @@ impl Approver {
     }
 }
 
-fn question(call: &ToolCall, decided: &Decided, reason: &str) -> Question {
+/// Returns the question about a call. `always` are the rules that would always allow it.
+fn question(
+    call: &ToolCall,
+    decided: &Decided,
+    reason: &str,
+    always: &Result<Vec<ApprovalRule>, String>,
+) -> Question {
     let choice = |id: &str, key, label: &str| QuestionChoice {
         id: id.to_owned(),
         key,
         label: label.to_owned(),
     };
+    let rules = always.as_deref().unwrap_or_default();
+    let can_be_kept = (!rules.is_empty()).then(|| choice(ALWAYS, 'a', "always"));
+    let once = [choice(ONCE, 'y', "once"), choice(SESSION, 's', "session")];
+    let reason = match always {
+        Ok(rules) if rules.is_empty() => reason.to_owned(),
+        Ok(rules) => {
+            let rules: Vec<_> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+            format!("{reason}; always: {}", rules.join(", "))
+        }
+        Err(why) => format!("{reason}; no answer can be kept: {why}"),
+    };
     Question {
         id: QuestionId::generate(),
         text: question_text(&call.name, decided),
-        reason: reason.to_owned(),
-        choices: vec![
-            choice(ONCE, 'y', "once"),
-            choice(SESSION, 's', "session"),
-            choice(NO, 'n', "no"),
-        ],
+        reason,
+        choices: once.into_iter().chain(can_be_kept).chain([choice(NO, 'n', "no")]).collect(),
         default: NO.to_owned(),
         tool_call_id: Some(call.id.clone()),
         deadline_ms: None,

@@ -18,7 +18,7 @@ use futures_util::future::join_all;
 use protocol::ToolCall;
 use tokio::time::timeout;
 
-use super::approver::{Approver, Unbegun};
+use super::approver::{Approver, Trust, Unbegun};
 use super::turns::Turn;
 use crate::deps::Deps;
 use crate::jobs::Panicked;
@@ -94,7 +94,9 @@ impl SessionTools {
             tracing::warn!(%error, "a tool is left out");
         }
         let artifacts = deps.artifacts.open(&artifacts);
-        let approver = Approver::new(CallGate::new(approvals, Arc::clone(&deps.shell)), ask);
+        let trust = Trust { rules: Arc::clone(&deps.trusted_rules), folder: env.repo };
+        let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
+        let approver = Approver::new(gate, ask, trust);
         Self { set, left_out, commands, view, artifacts, background, approver }
     }
 

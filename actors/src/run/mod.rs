@@ -5,6 +5,7 @@ mod commit_subjects;
 mod landing;
 mod landing_ports;
 mod messages;
+mod open_questions;
 mod publishing;
 mod questions;
 mod state;

@@ -1,36 +1,12 @@
 //! The questions of a run's tasks, each of which is answered once.
 
-use std::collections::BTreeMap;
-
 use engine::run::Input;
-use protocol::{EventKind, Question, QuestionId, SessionEvent, TaskId};
-use ractor::RpcReplyPort;
+use protocol::{EventKind, QuestionId, SessionEvent, TaskId};
 
+use super::open_questions::{ClosedQuestion, OpenQuestion};
 use super::state::RunState;
 use crate::sessions::AnswerError;
 use crate::task::TaskQuestion;
-
-/// The questions of the tasks of one run.
-#[derive(Default)]
-pub(super) struct RunQuestions {
-    open: BTreeMap<QuestionId, OpenQuestion>,
-    /// The answers of tasks that wait for their permits.
-    closed: Vec<ClosedQuestion>,
-}
-
-/// A question that waits for its answer.
-struct OpenQuestion {
-    task: TaskId,
-    question: Question,
-    reply: RpcReplyPort<Option<String>>,
-}
-
-/// A question whose task does not know the answer yet.
-struct ClosedQuestion {
-    task: TaskId,
-    choice: Option<String>,
-    reply: RpcReplyPort<Option<String>>,
-}
 
 impl RunState {
     /// Takes what a task says of a question.

@@ -10,7 +10,7 @@ use protocol::{EventKind, LedgerEntry, RunSpec, TaskId, TaskSpec};
 use ractor::{ActorId, ActorRef};
 
 use super::messages::{AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage};
-use super::questions::RunQuestions;
+use super::open_questions::RunQuestions;
 use super::times::RunTimes;
 use super::verifier::WorkVerifier;
 use crate::contracts::{self, Contracts, SchemaFault};

@@ -10,10 +10,11 @@ mod setup_progress;
 mod state;
 mod steps;
 mod task_ask;
+mod task_question;
 mod worker_setup;
 
 pub(crate) use actor::Task;
 pub(crate) use phase_clock::micros;
 pub(crate) use state::{RunFacts, TaskArguments, TaskMessage, TaskState};
-pub(crate) use task_ask::TaskQuestion;
+pub(crate) use task_question::TaskQuestion;
 pub(crate) use worker_setup::{INPUTS, artifacts_of, artifacts_of_run, key_variables};

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::agent_activity::AgentActivity;
 use super::phase_clock::PhaseClock;
 use super::setup_progress::SetupProgress;
-use super::task_ask::TaskQuestion;
+use super::task_question::TaskQuestion;
 use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};

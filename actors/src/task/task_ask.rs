@@ -5,23 +5,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::ports::Ask;
 use protocol::{Question, QuestionId};
-use ractor::{ActorRef, RpcReplyPort};
+use ractor::ActorRef;
 use tokio::time::timeout;
 
 use super::state::TaskMessage;
+use super::task_question::TaskQuestion;
 use crate::gates::Waits;
 use crate::messaging::answer;
 
 /// How long a question of a task waits for its answer.
 const DEADLINE: Duration = Duration::from_secs(600);
-
-/// What a task says of a question.
-pub(crate) enum TaskQuestion {
-    /// It is asked. The reply follows when the task has its permit; it is none without an answer.
-    Ask(Box<Question>, RpcReplyPort<Option<String>>),
-    /// It is not asked any more.
-    Close(QuestionId),
-}
 
 /// Asks by the actor of the task, which passes it on behind the events that came before it. While a question
 /// is open, the wall-clock limit of the task stands still.

@@ -1,13 +1,13 @@
 //! `regatta run`: starts a run, displays it until it ends, and returns the exit code.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actors::{Engine, Submission, SubmitError, Submitted};
+use actors::{Answerer, Engine, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNotice, Repository};
@@ -60,10 +60,7 @@ pub async fn execute(
         let _said_later = make_private(&workspaces);
     }
     let engine = app.open_engine(spec.jobs).await?;
-    let shown = Display::start(show, Arc::clone(&app.clock));
-    let mut display = shown.map_err(|error| {
-        Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
-    })?;
+    let (mut display, answerer) = start_display(app, show)?;
     let run = spec.id;
     let notes = display.notes();
     unreached.into_iter().for_each(|line| notes.say(line));
@@ -76,7 +73,8 @@ pub async fn execute(
         | LandingNotice::NoExchange { .. }
         | LandingNotice::Degraded(_) => {}
     });
-    let submitted = engine.submit(Submission { spec, repository, notify });
+    let submission = Submission { spec, repository, notify };
+    let submitted = engine.submit_answered(submission, answerer);
     // From here on, a separate tokio task handles signals.
     let canceller = engine.canceller();
     let cancel = move |how, why| canceller.cancel(run, how, why);
@@ -91,6 +89,9 @@ pub async fn execute(
         }
     };
     display.show(submitted.events.another());
+    if answerer == Answerer::Client {
+        display.answer(engine.answers(), submitted.id);
+    }
     log.begin(&app.places.log(&submitted.name));
     let (mut landed, mut ended_with) = (Vec::new(), None);
     let also: &mut (dyn FnMut(&Event) + Send) = &mut |event| {
@@ -129,6 +130,18 @@ pub async fn execute(
     };
     shown.map_err(|error| output_error(&error, exit_code))?;
     Ok(RunResult { run: submitted.name, exit_code })
+}
+
+/// Starts the display of a run, and returns who answers the questions of its tasks.
+fn start_display(app: &AppContext, show: Box<dyn Renderer>) -> Result<(Display, Answerer), Error> {
+    let answerer = match show.shows_questions() && io::stdin().is_terminal() {
+        true => Answerer::Client,
+        false => Answerer::None,
+    };
+    let display = Display::start(show, Arc::clone(&app.clock)).map_err(|error| {
+        Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
+    })?;
+    Ok((display, answerer))
 }
 
 /// Returns the folder of the workspaces of a repository, if the run has workspaces. The caller

@@ -13,12 +13,13 @@ use std::fmt;
 use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use protocol::Timestamp;
+use protocol::{TaskName, Timestamp};
 
 use super::line_wrap::wrapped;
 use super::live_frame::{FrameInput, frame};
 use super::live_notes::{LiveNote, Problem};
 use super::printable::cut;
+use super::run_questions::RunQuestions;
 use super::run_view::RunView;
 use super::task_label::shorten;
 use super::terminal::{OutputWidth, Palette, Size};
@@ -88,11 +89,19 @@ impl LiveView {
         Self { bar, out, measure, palette, turn: 0, remarks: 0, drawn: None, pending, printed }
     }
 
-    /// Draws a frame of a run that has begun.
-    pub(super) fn draw(&mut self, run: &RunView, now: Timestamp) {
-        if run.head().is_some() {
-            self.draw_frame(now, |input, palette| frame(run, input, palette));
+    /// Draws a frame of a run that has begun, and below it the oldest question.
+    pub(super) fn draw(&mut self, run: &RunView, questions: &mut RunQuestions, now: Timestamp) {
+        if run.head().is_none() {
+            return;
         }
+        self.draw_frame(now, |input, palette| {
+            let FrameInput { size: Size { columns, rows }, .. } = input;
+            let label = |task: &TaskName| run.label(task);
+            let question = questions.show(&label, columns.saturating_sub(1), palette);
+            let rows = rows.saturating_sub(usize::from(question.is_some()));
+            let input = FrameInput { size: Size { columns, rows }, ..input };
+            frame(run, input, palette).into_iter().chain(question).collect()
+        });
     }
 
     /// Draws the frame that `frame` returns, unless the last one is too recent or the terminal is being

@@ -3,6 +3,7 @@
 
 mod answer;
 mod answers;
+mod call_details;
 mod changed_files;
 mod conflict_text;
 mod empty_answer;
@@ -23,6 +24,7 @@ mod print_status;
 mod printable;
 mod progress_lines;
 mod renderer;
+mod run_questions;
 mod run_view;
 mod session_json;
 mod task_label;
@@ -37,6 +39,7 @@ mod transcript;
 mod unverified;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
+pub use call_details::request_details;
 pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
 pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};
 pub use empty_answer::empty_answer;

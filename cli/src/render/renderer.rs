@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::ProgressDrawTarget;
-use protocol::{Event, EventKind, TaskName, Timestamp};
+use protocol::{Event, EventKind, QuestionId, TaskName, Timestamp};
 
 use self::rows::{
     failed_work, has_landed, kept_reason, left_out_files, only_answer, table_row, task_answer,
@@ -19,6 +19,7 @@ use super::missing_command::CommandFinder;
 use super::next_commands::{CommandHints, LandedTasks, TasksToRetry, branch_of, closing_lines};
 use super::printable::one_line;
 use super::progress_lines::ProgressLines;
+use super::run_questions::{QuestionKey, RunQuestions};
 use super::run_view::{EndCounts, RunView};
 use super::task_table::{Table, TableRows, write_table};
 use super::task_view::TaskStage;
@@ -49,6 +50,22 @@ pub trait Renderer: Send {
 
     /// Updates the live view, or displays a heartbeat. The caller does this a few times a second.
     fn tick(&mut self, now: Timestamp);
+
+    /// Returns whether questions of tasks are displayed, so that a person can answer them.
+    fn shows_questions(&self) -> bool {
+        false
+    }
+
+    /// Returns the question that is on the terminal.
+    fn question(&self) -> Option<QuestionId> {
+        None
+    }
+
+    /// Applies a key that was pressed while the question was on the terminal. Returns the answer, with the id of
+    /// its choice, if the key is one.
+    fn key(&mut self, _key: char) -> Option<(QuestionId, String)> {
+        None
+    }
 
     /// Clears the live view and writes the result of the run.
     ///
@@ -108,6 +125,7 @@ pub(super) struct RunRenderer {
     closing: Closing,
     progress: ProgressDisplay,
     run: RunView,
+    questions: RunQuestions,
 }
 
 /// Whether the commands that people use next stand below the result.
@@ -126,7 +144,8 @@ impl Renderer for RunRenderer {
                 for note in live_notes(&self.run, event) {
                     live.note(note);
                 }
-                live.draw(&self.run, event.at);
+                self.questions.apply(event);
+                live.draw(&self.run, &mut self.questions, event.at);
             }
             ProgressDisplay::Lines(plain) => {
                 if let Some(line) = plain.line(&self.run, event) {
@@ -166,13 +185,33 @@ impl Renderer for RunRenderer {
 
     fn tick(&mut self, now: Timestamp) {
         match &mut self.progress {
-            ProgressDisplay::Live(live) => live.draw(&self.run, now),
+            ProgressDisplay::Live(live) => live.draw(&self.run, &mut self.questions, now),
             ProgressDisplay::Lines(plain) => {
                 if let Some(line) = plain.heartbeat(&self.run, now) {
                     self.say(&line);
                 }
             }
             ProgressDisplay::Silent => {}
+        }
+    }
+
+    fn shows_questions(&self) -> bool {
+        matches!(self.progress, ProgressDisplay::Live(_))
+    }
+
+    fn question(&self) -> Option<QuestionId> {
+        self.questions.displayed()
+    }
+
+    fn key(&mut self, key: char) -> Option<(QuestionId, String)> {
+        match self.questions.key(key)? {
+            QuestionKey::Answer(question, choice) => Some((question, choice)),
+            QuestionKey::Details(lines) => {
+                if let ProgressDisplay::Live(live) = &mut self.progress {
+                    lines.iter().for_each(|line| live.print(line));
+                }
+                None
+            }
         }
     }
 
@@ -204,7 +243,15 @@ impl RunRenderer {
             ProgressMode::Silent => ProgressDisplay::Silent,
         };
         let closing = Closing::Lines;
-        Self { view, streams, hints, closing, progress, run: RunView::default() }
+        Self {
+            view,
+            streams,
+            hints,
+            closing,
+            progress,
+            run: RunView::default(),
+            questions: RunQuestions::default(),
+        }
     }
 
     /// Writes to standard error. A run continues if its progress cannot be written.
@@ -217,7 +264,15 @@ impl RunRenderer {
         let streams = OutputStreams { out: Box::new(io::sink()), err: Box::new(io::sink()) };
         let progress = ProgressDisplay::Silent;
         let (hints, closing) = (Some(hints), Closing::Nothing);
-        Self { view, streams, hints, closing, progress, run: RunView::default() }
+        Self {
+            view,
+            streams,
+            hints,
+            closing,
+            progress,
+            run: RunView::default(),
+            questions: RunQuestions::default(),
+        }
     }
 
     /// Returns the state of the run.

@@ -31,6 +31,7 @@ use crate::launcher;
 use crate::model::{UserModels, price_of_user};
 use crate::session::LogStorage;
 use crate::session::user_instructions;
+use crate::user_rules::UserRules;
 
 /// The time of day of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +175,7 @@ impl AppContext {
             schemas,
             clock: Arc::clone(&self.clock),
             ids: Arc::new(UniqueIds),
+            trusted_rules: Arc::new(UserRules::new(&self.places)),
             faults: self.faults.clone(),
             policy: Policy {
                 capacity,

@@ -19,6 +19,7 @@ pub mod runs;
 pub mod session;
 pub mod text;
 pub mod trust;
+mod user_rules;
 pub mod workspace_needs;
 
 pub use actors::{

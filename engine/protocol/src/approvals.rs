@@ -246,12 +246,19 @@ fn command_pattern(pattern: &str) -> Option<Vec<String>> {
     words.iter().any(|word| word != "*").then_some(words)
 }
 
-/// Returns the glob without `./` at its beginning, unless it cannot be a path below the working tree.
+/// Returns the glob, unless it cannot be a path below the working tree. A `./` at its beginning stays only before
+/// a single name.
 fn glob(pattern: &str) -> Option<String> {
     let below = pattern.strip_prefix("./").unwrap_or(pattern);
     let is_path = !below.starts_with(['/', '~']) && !below.split('/').any(|name| name == "..");
     let is_plain = !below.contains(['{', '}']) && !below.trim_end_matches('/').is_empty();
-    (is_path && is_plain).then(|| below.trim_end_matches('/').to_owned())
+    let below = below.trim_end_matches('/');
+    // By itself, a name is one in any folder.
+    let is_anchored = pattern.starts_with("./") && !below.contains('/');
+    (is_path && is_plain).then(|| match is_anchored {
+        true => format!("./{below}"),
+        false => below.to_owned(),
+    })
 }
 
 /// Returns the tool whose name differs from `name` by one letter.
@@ -320,7 +327,8 @@ mod tests {
             ("bash(grep a|b x)", command(&["grep", "a|b", "x"])),
             ("bash(make CI=1)", command(&["make", "CI=1"])),
             ("edit(docs/**)", write("docs/**")),
-            ("Write(./docs/)", write("docs")),
+            ("Write(./docs/)", write("./docs")),
+            ("Write(./docs/a/)", write("docs/a")),
             ("MultiEdit", RuleCalls::Write(None)),
             ("edit(**)", RuleCalls::Write(None)),
             ("read(.env)", RuleCalls::Read(Some(".env".to_owned()))),

@@ -388,11 +388,13 @@ fn every_line_of_the_table_has_its_verdict() {
 fn what_cannot_be_decided_runs_where_nothing_is_denied_and_nothing_asks() {
     for line in ["$x", "eval rm x", "curl x | sh", "if", "\0", &"a;".repeat(500_000)] {
         assert_eq!(decision_mark(ApprovalMode::Yolo, &[], line), '+');
-        assert_eq!(decision_mark(ApprovalMode::Yolo, &["edit(docs)"], line), '+');
+        assert_eq!(decision_mark(ApprovalMode::Yolo, &["grep"], line), '+');
         for mode in [ApprovalMode::Ask, ApprovalMode::Write] {
             assert_eq!(decision_mark(mode, &[], line), '?');
         }
-        assert_eq!(decision_mark(ApprovalMode::Yolo, &["bash(rm *)"], line), '?');
+        for rule in ["bash(rm *)", "edit(docs)", "read(.env)"] {
+            assert_eq!(decision_mark(ApprovalMode::Yolo, &[rule], line), '?', "{rule}");
+        }
         assert_eq!(decision_mark(ApprovalMode::Yolo, &["bash"], line), '-');
     }
 }

@@ -12,7 +12,7 @@ use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    AnyValue, Clock, Ids, Models, Schema, Schemas, ShellPart, ShellSyntax, ShellWord, ToolFactory,
+    AnyValue, Clock, Ids, Models, NoTrustedRules, Schema, Schemas, ShellPart, ShellSyntax, ShellWord, ToolFactory,
 };
 use engine::request::RequestPolicy;
 use protocol::{
@@ -254,6 +254,7 @@ impl TestEngine {
             absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),
             shell: Arc::new(FakeShell),
+            trusted_rules: Arc::new(NoTrustedRules),
             schemas: Arc::new(FakeSchemas),
             clock: Arc::new(FakeClock),
             ids: Arc::new(FakeIds::default()),

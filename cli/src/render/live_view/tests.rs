@@ -28,6 +28,10 @@ fn run() -> RunView {
     run
 }
 
+fn none() -> RunQuestions {
+    RunQuestions::default()
+}
+
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms)
 }
@@ -50,7 +54,7 @@ fn the_live_view_redraws_in_place_and_leaves_nothing_behind() {
     let terminal = TestTerminal::new();
     let mut live = terminal.view(measured);
     for turn in 0..5 {
-        live.draw(&run(), at(turn * 1000));
+        live.draw(&run(), &mut none(), at(turn * 1000));
         let lines = terminal.lines();
         assert_eq!(lines.len(), 4, "{lines:?}");
         assert!(lines[0].starts_with("run r7k3f · 3 tasks"), "{lines:?}");
@@ -68,10 +72,10 @@ fn lines_stay_above_the_live_view() {
     live.print("before the first frame");
     assert_eq!(terminal.lines(), ["before the first frame"]);
     for turn in 0..4 {
-        live.draw(&run(), at(turn * 1000));
+        live.draw(&run(), &mut none(), at(turn * 1000));
         live.problem(failed(&format!("t{turn}"), "command: no"));
     }
-    live.draw(&run(), at(5000));
+    live.draw(&run(), &mut none(), at(5000));
     let lines = terminal.lines();
     let expected: Vec<_> = (0..4).map(|turn| format!("✗ t{turn}  command: no")).collect();
     assert_eq!(lines[1..5], expected, "{lines:?}");
@@ -110,16 +114,16 @@ fn after_a_resize_the_lines_and_the_frame_are_on_the_screen_once() {
         MEASURED.set(SIZE);
         let mut live = terminal.view(measured);
         for turn in 0..4 {
-            live.draw(&run(), at(turn * 1000));
+            live.draw(&run(), &mut none(), at(turn * 1000));
             live.problem(failed(&format!("t{turn}"), &format!("command: {}", "no ".repeat(20))));
         }
-        live.draw(&run(), at(5000));
+        live.draw(&run(), &mut none(), at(5000));
         let size = Size { columns, rows };
         MEASURED.set(size);
         terminal.resize(size);
         live.problem(failed("t4", "command: no"));
-        live.draw(&run(), at(6000));
-        live.draw(&run(), at(6200));
+        live.draw(&run(), &mut none(), at(6000));
+        live.draw(&run(), &mut none(), at(6200));
         let lines = terminal.lines();
         assert_eq!(lines.len(), 9, "{size:?}: {lines:?}");
         for turn in 0..5 {
@@ -136,7 +140,7 @@ fn a_resize_just_before_the_end_leaves_the_lines() {
     let terminal = TestTerminal::new();
     MEASURED.set(SIZE);
     let mut live = terminal.view(measured);
-    live.draw(&run(), at(0));
+    live.draw(&run(), &mut none(), at(0));
     live.problem(failed("t1", "command: no"));
     let size = Size { columns: 30, rows: 10 };
     MEASURED.set(size);
@@ -152,7 +156,7 @@ fn the_live_view_draws_at_most_ten_frames_a_second() {
     let mut live = terminal.view(measured);
     let run = run();
     for ms in 0..1000 {
-        live.draw(&run, at(ms));
+        live.draw(&run, &mut none(), at(ms));
     }
     assert_eq!(terminal.text().matches("run r7k3f").count(), 10);
 }

@@ -614,12 +614,13 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
         let options = OutputOptions { verbosity, ..OutputOptions::from(&Globals::default()) };
         let mut renderer = renderer(view(options), streams, CommandHints::default());
         let mut live = screen.view(|| SIZE);
-        let mut run = RunView::default();
+        let (mut run, mut questions) = (RunView::default(), RunQuestions::default());
         for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
             run.apply(&event);
             live_notes(&run, &event).into_iter().for_each(|note| live.note(note));
-            live.draw(&run, event.at);
+            questions.apply(&event);
+            live.draw(&run, &mut questions, event.at);
         }
         renderer.finish().unwrap();
         live.clear();

@@ -11,7 +11,7 @@ use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
-use engine::ports::{NoExternalWorkers, Requester, SessionPurpose, ToolEnv};
+use engine::ports::{NoExternalWorkers, NoTrustedRules, Requester, SessionPurpose, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use engine::request::RequestPolicy;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
@@ -83,6 +83,7 @@ impl SessionEngine {
             external: Arc::new(NoExternalWorkers),
             session_logs: Arc::new(SessionLogFiles::new(Faults::default()).with_blobs(blobs)),
             shell: Arc::new(BashSyntax),
+            trusted_rules: Arc::new(NoTrustedRules),
             schemas: Arc::new(JsonSchemas),
             clock: Arc::new(SystemClock),
             ids: Arc::new(UniqueIds),

@@ -7,9 +7,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use protocol::{Question, QuestionId};
 
 use super::{Effect, ViewState};
+use crate::render::request_details;
 use crate::view::command::InputForm;
 use crate::view::entry::NoteKind;
-use crate::view::question::{keys, request_details};
+use crate::view::question::keys;
 
 /// How long nothing else may be typed after a letter for it to answer.
 const ALONE: Duration = Duration::from_millis(150);

@@ -1,6 +1,7 @@
 //! Decides which calls of tools run, which are asked about, and which are refused. Nothing here runs, reads or
 //! resolves anything: a request has the paths already resolved, and the parts of its command.
 
+mod always;
 mod git;
 mod harmless;
 mod pattern;

@@ -111,15 +111,17 @@ fn sequence<A, B>(
 /// Returns whether one of the names of a path is one of those of a glob. Without it, a path of which only the
 /// end is known cannot be meant by the glob.
 pub(super) fn shares_name(glob: &str, path: &str) -> bool {
-    let mut tokens = glob.split('/').filter(|token| !token.is_empty() && *token != "**").peekable();
+    let is_name = |token: &&str| !matches!(*token, "" | "." | "**");
+    let mut tokens = glob.split('/').filter(is_name).peekable();
     tokens.peek().is_none() || tokens.any(|token| path.split('/').any(|name| wildcard(token, name)))
 }
 
 /// Returns whether a glob matches a path below the working tree, or a folder that contains it. A glob without
-/// `/` is the name of a file or folder anywhere.
+/// `/` is the name of a file or folder anywhere; with `./`, at the root.
 pub(super) fn path(glob: &str, path: &Path) -> bool {
-    let mut tokens: Vec<String> = glob.split('/').map(str::to_owned).collect();
-    if tokens.len() == 1 {
+    let anchored = glob.strip_prefix("./");
+    let mut tokens: Vec<String> = anchored.unwrap_or(glob).split('/').map(str::to_owned).collect();
+    if tokens.len() == 1 && anchored.is_none() {
         tokens.insert(0, "**".to_owned());
     }
     // Whatever is below a match matches.
@@ -169,6 +171,7 @@ mod tests {
         for (glob, matching, others) in [
             ("docs/**", &["docs", "docs/a", "docs/a/b"][..], &["doc/a", "a/docs/b"][..]),
             ("docs", &["docs", "docs/a", "a/docs/b"], &["docs2", "a"]),
+            ("./docs", &["docs", "docs/a"], &["a/docs", "docs2"]),
             ("*.md", &["a.md", "b/a.md", "b/a.md/c"], &["a.mdx", "md"]),
             ("src/*.rs", &["src/a.rs"], &["src/b/a.rs", "a/src/a.rs"]),
             ("src/**/*.rs", &["src/a.rs", "src/b/c/a.rs"], &["src/a.md"]),

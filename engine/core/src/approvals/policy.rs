@@ -10,7 +10,7 @@ use crate::ports::ShellWord;
 /// Which calls run, which are asked about, and which are refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApprovalPolicy {
-    layers: Vec<Approvals>,
+    pub(super) layers: Vec<Approvals>,
 }
 
 /// What happens to a call, the mildest first.
@@ -84,8 +84,10 @@ fn layer_decision(layer: &Approvals, request: &CallRequest) -> Decision {
     if let Some(rule) = doubtful {
         return Decision::Ask(format!("whether the rule `{rule}` forbids it cannot be decided"));
     }
-    let denies_commands = layer.deny.iter().any(|rule| matches!(rule.calls, RuleCalls::Command(_)));
-    if let Some(reason) = undecidable(request).filter(|_| denies_commands) {
+    // A command may do each of these.
+    let is_doable = |rule: &ApprovalRule| !matches!(rule.calls, RuleCalls::Tool(_));
+    let denies = layer.deny.iter().any(is_doable);
+    if let Some(reason) = undecidable(request).filter(|_| denies) {
         return Decision::Ask(format!("what it runs cannot be decided: {reason}"));
     }
     if let Some(rule) = layer.ask.iter().find(|rule| matches(rule, request) != Match::No) {

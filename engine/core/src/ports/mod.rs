@@ -19,6 +19,7 @@ mod session_log;
 mod settle;
 mod shell_syntax;
 mod tools;
+mod trusted_rules;
 mod undo;
 mod verification;
 mod view;
@@ -66,6 +67,7 @@ pub use tools::{
     InputFiles, SessionPurpose, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolEnv,
     ToolFactory, ToolOutcome, ToolOutput, ToolRunner, ToolSpec, Visibility,
 };
+pub use trusted_rules::{NoTrustedRules, TrustedRules};
 pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};
 pub use verification::MergedWorkspace;
 pub use view::{

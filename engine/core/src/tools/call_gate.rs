@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use protocol::ToolCall;
+use protocol::{ApprovalRule, ToolCall};
 use serde_json::Value;
 
 use super::ToolSet;
@@ -30,6 +30,8 @@ pub struct Decided {
     pub subjects: Vec<Subject>,
     /// The decision.
     pub decision: Decision,
+    /// What was decided about, if anything was.
+    pub request: Option<CallRequest>,
 }
 
 /// What is judged of a call. Paths are from the root of the working tree, with symlinks followed.
@@ -76,6 +78,7 @@ impl CallGate {
             folder: None,
             subjects: Vec::new(),
             decision: Decision::Allow,
+            request: None,
         };
         if self.policy.allows_everything() {
             return allowed;
@@ -125,7 +128,20 @@ impl CallGate {
             }
         };
         let decision = self.policy.decide(&request);
-        Decided { what, folder: shown_folder, subjects, decision }
+        Decided { what, folder: shown_folder, subjects, decision, request: Some(request) }
+    }
+
+    /// Returns whether a call that has to be asked about is allowed with these rules of the user.
+    #[must_use]
+    pub fn is_allowed_by(&self, rules: &[ApprovalRule], decided: &Decided) -> bool {
+        let policy = self.policy.allowing(rules);
+        decided.request.as_ref().is_some_and(|request| policy.decide(request) == Decision::Allow)
+    }
+
+    /// Returns the rules that always allow a call.
+    #[must_use]
+    pub fn always(&self, decided: &Decided) -> Vec<ApprovalRule> {
+        decided.request.as_ref().map(|request| self.policy.always(request)).unwrap_or_default()
     }
 }
 

@@ -1,12 +1,19 @@
 //! The questions about calls of tools on a terminal.
 
 use std::fs;
+use std::time::Duration;
 
+use rustix::process::{Signal, kill_process};
 use serde_json::json;
+use test_limit::eventually;
+use tests::sandbox::{Sandbox, Screen};
 
 use super::conversation::start;
-use super::kit::{Exchange, PacedModel};
+use super::kit::{Exchange, PacedModel, leave};
 use crate::binary::sandbox;
+
+/// How long the terminal may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const ESC: &str = "\u{1b}";
 const CTRL_D: &str = "\u{4}";
@@ -26,7 +33,9 @@ fn a_command_is_asked_about_shown_refused_asked_again_and_allowed_for_the_sessio
     let command = json!({ "command": "echo first line &&\necho made >> made.txt" });
     model.next().call("bash", &command);
     screen.until("the question", |text| text.contains("allow bash echo first line"));
-    screen.until("its keys", |text| text.contains("? y once · s session · n no · d details"));
+    screen.until("its keys", |text| {
+        text.contains("? y once · s session · a always · n no · d details")
+    });
     screen.press("d");
     screen.until("the whole command", |text| text.contains("  echo made >> made.txt"));
     screen.press("n");
@@ -52,4 +61,108 @@ fn a_command_is_asked_about_shown_refused_asked_again_and_allowed_for_the_sessio
     assert_eq!(made, "made\nmade\n");
     screen.press(CTRL_D);
     assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
+fn always_holds_in_the_next_session_of_the_repository_and_in_no_other_folder() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    place.home().configure("approvals: { mode: ask }");
+    let command = json!({ "command": "make it > made.txt; touch other" });
+    let mut screen = start(&place, &model, (24, 100));
+    screen.press("begin\r");
+    model.next().call("bash", &command);
+    screen.until("the question", |text| text.contains("s session · a always · n no"));
+    screen.press("d");
+    screen.until("the rules", |text| {
+        text.contains("always: `edit(./made.txt)`, `bash(make it)`,\n`bash(touch other)`")
+    });
+    screen.press("a");
+    let allowed = model.next();
+    assert!(!result(&allowed).contains("was refused"), "{:?}", result(&allowed));
+    allowed.answer("done");
+    leave(&mut screen);
+    let other = place.folder().join("other");
+    fs::create_dir_all(&other).expect("a folder can be made");
+    for (folder, is_refused) in [(place.folder().join("work"), false), (other, true)] {
+        let print = place.regatta(&folder).words("-p --model loopback/loop --base-url");
+        let print = print.arg(model.url()).arg("again").start();
+        model.next().call("bash", &command);
+        let answer = model.next();
+        assert_eq!(result(&answer).contains("was refused"), is_refused, "{:?}", result(&answer));
+        answer.answer("done");
+        let finished = print.wait();
+        assert_eq!(finished.stderr.contains("refused"), is_refused, "{finished}");
+    }
+}
+
+/// Starts a run of two tasks that ask, and returns the requests of both.
+fn asking_run(place: &Sandbox, model: &PacedModel) -> (Screen, [Exchange; 2]) {
+    let repository = place.repository();
+    repository.write("README.md", "read me\n");
+    repository.commit("a file");
+    let run = place.regatta(repository.root());
+    let run = run.words("run --jobs 2 --approval-mode ask --model loopback/loop --base-url");
+    let screen = run.arg(model.url()).arg("do one").arg("do two").on_a_keyboard(30, 100);
+    (screen, [model.next(), model.next()])
+}
+
+/// Waits for a question of a run whose line ends so, and returns the task that asks.
+fn asked(screen: &Screen, end: &str) -> String {
+    let is_it = |line: &str| line.starts_with("allow ") && line.trim_end().ends_with(end);
+    let text = screen.until(end, |shown| shown.lines().any(is_it));
+    // Keys of the time before it was shown are dropped until the frame after the next.
+    let shown = || screen.bytes().matches("allow ").count();
+    let frames = shown() + 2;
+    eventually(PATIENCE, "two more frames", || shown() >= frames);
+    let line = text.lines().find_map(|line| line.strip_prefix("allow ")).unwrap_or_default();
+    line.split(':').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn tasks_of_a_run_ask_one_after_the_other_and_after_each_the_terminal_is_as_it_was() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let (mut screen, exchanges) = asking_run(&place, &model);
+    let before = screen.settings();
+    screen.press("y"); // it is no answer to a question that comes later
+    for (exchange, number) in exchanges.into_iter().zip(1..) {
+        exchange.call("bash", &json!({ "command": format!("echo {number} >> made.txt") }));
+    }
+    let first = asked(&screen, "? y once · s session · a always · n no · d details (1 more)");
+    eventually(PATIENCE, "keys are read", || screen.settings() != before);
+    screen.press("d");
+    screen.until("all about the call", |text| text.contains("the approval mode `ask` asks about"));
+    screen.press("n");
+    let second = asked(&screen, "? y once · s session · a always · n no · d details");
+    assert_ne!(first, second);
+    let refused = model.next();
+    assert!(result(&refused).contains("the user said no"), "{:?}", result(&refused));
+    screen.press("y");
+    let allowed = model.next();
+    assert!(!result(&allowed).contains("was refused"), "{:?}", result(&allowed));
+    eventually(PATIENCE, "the terminal is as it was", || screen.settings() == before);
+    for exchange in [refused, allowed] {
+        exchange.call("yield", &json!({ "data": "done" }));
+    }
+    assert_eq!(screen.wait().code(), Some(0), "{}", screen.text());
+    assert!(screen.text().contains("refused"), "{}", screen.text());
+    assert_eq!(screen.settings(), before);
+}
+
+#[test]
+fn a_signal_ends_a_run_that_asks_and_leaves_the_terminal_as_it_was() {
+    for signals in [1, 3] {
+        let (place, model) = (sandbox(), PacedModel::start());
+        let (mut screen, exchanges) = asking_run(&place, &model);
+        let before = screen.settings();
+        for exchange in exchanges {
+            exchange.call("bash", &json!({ "command": "echo x > made.txt" }));
+        }
+        asked(&screen, "? y once · s session · a always · n no · d details (1 more)");
+        eventually(PATIENCE, "keys are read", || screen.settings() != before);
+        for _ in 0..signals {
+            kill_process(screen.id(), Signal::INT).expect("it runs");
+        }
+        assert_eq!(screen.wait().code(), Some(130), "{}", screen.text());
+        assert_eq!(screen.settings(), before, "after {signals}");
+    }
 }
