@@ -242,9 +242,10 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_edits_take_at_most_twelve_times_as_long_as_a_thousand() {
+    fn the_time_of_a_call_grows_with_its_edits_and_not_with_their_square() {
         let best = |count| (0..3).map(|_| work(count)).min().unwrap();
         let few = best(1_000);
-        took_at_most(best(10_000), few * 12, format!("1,000 edits took {few:?}"));
+        // Ten times as long, on a quiet machine; the square would be a hundred times.
+        took_at_most(best(10_000), few * 40, format!("1,000 edits took {few:?}"));
     }
 }

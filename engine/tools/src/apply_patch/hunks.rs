@@ -89,7 +89,8 @@ pub(super) fn patched(text: &str, hunks: &[Hunk]) -> Result<String, HunkError> {
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<Line<'_>> = body.split_inclusive('\n').map(line).collect();
     let returns = lines.iter().filter(|line| line.end == "\r\n").count();
-    let end = if returns * 2 > lines.len() { "\r\n" } else { "\n" };
+    let ends = lines.iter().filter(|line| !line.end.is_empty()).count();
+    let end = if returns * 2 > ends { "\r\n" } else { "\n" };
     let (mut out, mut done): (Vec<Line<'_>>, usize) = (Vec::new(), 0);
     for hunk in hunks {
         let mut at = done;
