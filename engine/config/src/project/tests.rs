@@ -49,6 +49,24 @@ fn values(loaded: &LoadedSettings) -> BTreeMap<Key, Json> {
     loaded.listed().map(|(key, value, _)| (key, value)).collect()
 }
 
+/// Expects the value of a key that the user's file and the project's set, without trust and with it.
+fn expect_values(key: Key, (user, project): (&str, &str), untrusted: &Json, trusted: &Json) {
+    let folder = Folder::new(user, project);
+    let without = folder.load(&[], None);
+    assert_eq!(&values(&without)[&key], untrusted, "{project}");
+    // What does not count is withheld, with its place.
+    let withheld: Vec<_> = without.withheld.iter().map(|it| it.key).collect();
+    let is_withheld = untrusted != trusted;
+    assert_eq!(withheld, if is_withheld { vec![key] } else { Vec::new() }, "{project}");
+    for power in &without.withheld {
+        assert_eq!(power.origin.to_string(), format!("{}:1", folder.file().display()));
+    }
+    let with = folder.load(&[key], None);
+    assert_eq!((&values(&with)[&key], with.withheld.len()), (trusted, 0), "{project}");
+    let origin = with.listed().find(|it| it.0 == key).unwrap().2.clone();
+    assert!(matches!(origin, Origin::Project { line: 1, .. }), "{project}: {origin:?}");
+}
+
 /// Each row: what the user sets, what the project sets, and which value of the key counts without trust and
 /// with it.
 #[test]
@@ -122,20 +140,7 @@ fn a_project_can_narrow_what_the_user_allows_and_widens_it_only_with_trust() {
             json!("offline/x.yml"),
         ),
     ] {
-        let folder = Folder::new(user, project);
-        let without = folder.load(&[], None);
-        assert_eq!(values(&without)[&key], untrusted, "{project}");
-        // What does not count is withheld, with its place.
-        let withheld: Vec<_> = without.withheld.iter().map(|it| it.key).collect();
-        let is_withheld = untrusted != trusted;
-        assert_eq!(withheld, if is_withheld { vec![key] } else { Vec::new() }, "{project}");
-        for power in &without.withheld {
-            assert_eq!(power.origin.to_string(), format!("{}:1", folder.file().display()));
-        }
-        let with = folder.load(&[key], None);
-        assert_eq!((&values(&with)[&key], with.withheld.len()), (&trusted, 0), "{project}");
-        let origin = with.listed().find(|it| it.0 == key).unwrap().2.clone();
-        assert!(matches!(origin, Origin::Project { line: 1, .. }), "{project}: {origin:?}");
+        expect_values(key, (user, project), &untrusted, &trusted);
     }
 }
 

@@ -21,7 +21,7 @@ fn what_is_trusted_is_what_was_shown_and_a_changed_byte_or_value_ends_it() {
     let regatta = |words: &str| place.regatta(repository.root()).words(words).stdin("").run();
     let run = || place.run_in(&repository).exec("echo x > x.txt").run().expect_code(0);
     assert!(regatta("trust").expect_code(1).stderr.contains("regatta trust --yes"));
-    run();
+    let _ended = run();
     assert!(!proof("first").exists(), "it was only shown");
     let shown = regatta("trust --yes").expect_code(0);
     for words in
@@ -55,14 +55,14 @@ fn what_is_trusted_is_what_was_shown_and_a_changed_byte_or_value_ends_it() {
         let expected = if is_value { "its value was" } else { path };
         assert!(changes.contains(expected), "{path}: {shown}");
         repository.write(path, before);
-        run();
+        let _ended = run();
         assert!(proof("first").exists(), "{path} is as it was");
     }
 
     let listed = regatta("trust --list").expect_code(0);
     assert!(listed.stdout.contains("isolation.setup = ./setup.sh"), "{listed}");
-    regatta("trust --revoke isolation.nothing").expect_code(1);
-    regatta("trust --revoke").expect_code(0);
+    let _refused = regatta("trust --revoke isolation.nothing").expect_code(1);
+    let _revoked = regatta("trust --revoke").expect_code(0);
     fs::remove_file(proof("first")).unwrap();
     assert!(run().stderr.contains("before you trust it"));
     assert!(!proof("first").exists());
@@ -78,8 +78,8 @@ fn a_command_that_is_not_known_is_trusted_until_the_next_commit_with_other_files
     repository.write(".regatta/config.yml", setup);
     repository.commit("a set-up");
     let run = || place.run_in(&repository).exec("true").run().expect_code(0);
-    place.regatta(repository.root()).words("trust -y").run().expect_code(0);
-    run();
+    let _trusted = place.regatta(repository.root()).words("trust -y").run().expect_code(0);
+    let _ended = run();
     fs::remove_file(&proof).expect("it has run");
     repository.write("README.md", "other words\n");
     repository.commit("other words");
@@ -117,7 +117,7 @@ fn several_repositories_have_settings_and_trust_of_their_own() {
         repository
     });
     let at = |name: &str| place.regatta(place.folder()).words(name).arg("--repo");
-    at("trust --yes").arg(repositories[0].root()).run().expect_code(0);
+    let _trusted = at("trust --yes").arg(repositories[0].root()).run().expect_code(0);
     let run = at("run --exec true").arg(repositories[0].root()).arg("--repo");
     let run = run.arg(repositories[1].root()).run().expect_code(0);
     assert!(place.folder().join("proof-one").exists(), "{run}");
@@ -135,7 +135,7 @@ fn a_file_of_trust_that_cannot_be_used_trusts_nothing_with_one_warning() {
     repository.write(".regatta/config.yml", setup);
     repository.commit("a set-up");
     let regatta = |words: &str| place.regatta(repository.root()).words(words).run();
-    regatta("trust -y").expect_code(0);
+    let _trusted = regatta("trust -y").expect_code(0);
     let file = place.home().data().join("trust.json");
     let whole = fs::read_to_string(&file).expect("it was written");
     for (text, why) in [

@@ -106,14 +106,14 @@ impl Hostile {
         let place = sandbox();
         let repository = place.repository();
         let hostile = Self { place, repository };
-        fs::create_dir(hostile.canary("")).unwrap();
+        fs::create_dir(hostile.canary("")).expect("a folder can be made");
         hostile.write(".gitignore", "secret.env\n");
         FILES.iter().for_each(|(path, text)| hostile.write(path, text));
         hostile.write(".regatta/config.yml", SETTINGS);
         hostile.write("secret.env", "a secret");
         hostile.repository.commit("everything that may run");
         let good = hostile.place.folder().join("good.toml");
-        fs::write(good, hostile.filled(GOOD)).unwrap();
+        fs::write(good, hostile.filled(GOOD)).expect("a file can be written");
         hostile.place.home().configure("approvals.mode: ask\ntask.isolation.merge: none\n");
         hostile
     }
@@ -124,7 +124,7 @@ impl Hostile {
 
     fn filled(&self, text: &str) -> String {
         let root = self.repository.root().display().to_string();
-        text.replace("{C}", &self.canary("").display().to_string().trim_end_matches('/'))
+        text.replace("{C}", self.canary("").display().to_string().trim_end_matches('/'))
             .replace("{R}", &root)
     }
 
@@ -133,7 +133,7 @@ impl Hostile {
     }
 
     fn canaries(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.canary("")).unwrap().flatten();
+        let entries = fs::read_dir(self.canary("")).expect("it can be listed").flatten();
         let mut names: Vec<_> =
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
@@ -141,8 +141,7 @@ impl Hostile {
     }
 
     fn regatta(&self, words: &str) -> Finished {
-        let regatta = self.place.regatta(self.repository.root()).words(words);
-        regatta.env("OPENAI_API_KEY", "sk-secret").stdin("").run()
+        self.place.regatta(self.repository.root()).words(words).stdin("").run()
     }
 
     /// Runs a task that says by canaries what it got.
@@ -186,7 +185,7 @@ fn nothing_that_a_repository_names_runs_or_counts_before_it_is_trusted() {
 fn no_command_that_only_looks_runs_anything_of_a_repository() {
     let hostile = Hostile::new();
     let none = Vec::<String>::new();
-    hostile.run().expect_code(0);
+    let _kept = hostile.run().expect_code(0);
     for words in [
         "runs",
         "runs show",
@@ -201,14 +200,10 @@ fn no_command_that_only_looks_runs_anything_of_a_repository() {
         "models",
         "gates",
         "login nobody",
-        "logout openai",
         "config",
         "trust",
         "trust --list",
-        "trust --json",
-        "help run",
         "runs retry --all --dry-run",
-        "schema plan",
     ] {
         let said = hostile.regatta(words);
         assert_eq!(hostile.canaries(), none, "{words}: {said}");
