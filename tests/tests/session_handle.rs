@@ -73,7 +73,6 @@ async fn the_end_of_what_a_tool_left_in_the_background_is_a_follow_up_also_of_an
         _ => None,
     });
     assert_eq!(message.await, "say told");
-    it.until_said("told").await;
     assert_eq!(it.end().await, silent());
 }
 
