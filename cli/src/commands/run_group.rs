@@ -4,7 +4,7 @@ mod repositories;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,7 +27,7 @@ use super::project_settings::context_of;
 use super::resolved_run::{anchor_scenarios, keep_set_variables, resolved};
 use super::run::{CancelOnSignal, submit_error, workspaces_of};
 use super::{dry_run, run};
-use crate::args::{Execution, Globals, RunArgs};
+use crate::args::{Execution, Form, Globals, RunArgs};
 use crate::display_thread::{Display, Notes};
 use crate::render::{
     CommandHints, GroupMember, OutputStreams, View, group_renderer, one_line, rescue_line,
@@ -116,14 +116,22 @@ impl Asked<'_> {
         let mut codes = Vec::new();
         for GroupRepository { root, .. } in repositories {
             let ready = self.prepare(root, &|line| note(self.globals, line)).await;
-            let listed = ready.and_then(|Ready { repository, spec }| {
-                note(self.globals, &format!("in {}:", root.display()));
-                dry_run::print(self.globals, self.app, &repository.facts().root, &spec)
+            let listed = match ready {
+                Ok(Ready { repository, spec }) => {
+                    note(self.globals, &format!("in {}:", root.display()));
+                    let root = &repository.facts().root;
+                    dry_run::print(self.globals, self.app, root, &spec).await
+                }
+                Err(error) => Err(error),
+            };
+            codes.push(match listed {
+                Ok(()) => Some(ExitCode::Success),
+                Err(error) => {
+                    let refused = Refusal::of(root, &error);
+                    self.report_left_out(&refused)?;
+                    refused.code
+                }
             });
-            if let Err(error) = &listed {
-                note(self.globals, &refusal(root, error));
-            }
-            codes.push(listed.ok().map(|()| ExitCode::Success));
         }
         Ok(group_exit_code(&codes))
     }
@@ -145,8 +153,10 @@ impl Asked<'_> {
         let Some((begin, ready)) = first else {
             return Err(self.nowhere(refused));
         };
-        for (root, error) in &refused {
-            note(self.globals, &refusal(root, error));
+        let refused: Vec<_> =
+            refused.iter().map(|(root, error)| Refusal::of(root, error)).collect();
+        for refusal in &refused {
+            self.report_left_out(refusal)?;
         }
         let capacity = ready.spec.jobs;
         let engine = self.app.open_engine(capacity).await?;
@@ -182,15 +192,15 @@ impl Asked<'_> {
         self.app.user_models.finish_renewals().await;
         on_signal.run_has_ended();
         let shown = display.finish().await;
-        for line in state.refusals().iter() {
-            note(self.globals, line);
+        for refusal in state.refusals().iter() {
+            self.report_left_out(refusal)?;
         }
         if let Some(failure) = failure {
             return Err(
                 Error::engine_failed(&failure).hint(format!("regatta runs show {}", self.group))
             );
         }
-        let codes: Vec<_> = refused.iter().map(|_| None).chain(codes).collect();
+        let codes: Vec<_> = refused.iter().map(|refusal| refusal.code).chain(codes).collect();
         let code = group_exit_code(&codes);
         if let Some(error) = output_error.or(shown.err()) {
             return Err(run::output_error(&error, code));
@@ -202,9 +212,25 @@ impl Asked<'_> {
     fn nowhere(&self, mut refused: Vec<(&PathBuf, Error)>) -> Error {
         let (_, first) = refused.remove(0);
         for (root, error) in refused.iter().filter(|(_, error)| *error != first) {
-            note(self.globals, &refusal(root, error));
+            note(self.globals, &Refusal::of(root, error).line());
         }
         first
+    }
+
+    /// Says in which repository no run could start, and why: for a program, as a JSON object on a line of its
+    /// own.
+    fn report_left_out(&self, refusal: &Refusal) -> Result<(), Error> {
+        note(self.globals, &refusal.line());
+        if self.globals.form() != Form::Json {
+            return Ok(());
+        }
+        let line = serde_json::json!({
+            "type": "repository_left_out",
+            "group": self.group,
+            "repo": refusal.root,
+            "why": refusal.why,
+        });
+        writeln!(io::stdout(), "{line}").map_err(|error| Error::output(&error))
     }
 
     fn display(
@@ -232,9 +258,10 @@ impl Asked<'_> {
         notes: Notes,
     ) -> Option<ExitCode> {
         if let Some(why) = state.why.get() {
-            let left = format!("no run in {}: the group was stopped before", at.display());
-            state.refusals().push(left);
-            return Some(signals::exit_code(*why));
+            let (root, code) = (at.to_owned(), Some(signals::exit_code(*why)));
+            let why = "the group was stopped before".to_owned();
+            state.refusals().push(Refusal { root, why, code });
+            return code;
         }
         let say = |line: &str| notes.say(one_line(line));
         let ready = match ready {
@@ -245,7 +272,12 @@ impl Asked<'_> {
             Ok(ready) => self.submit(ready, (engine, state, log), &notes).await,
             Err(error) => Err(error),
         };
-        ended.inspect_err(|error| state.refusals().push(refusal(at, error))).ok()
+        ended.map(Some).unwrap_or_else(|error| {
+            let refusal = Refusal::of(at, &error);
+            let code = refusal.code;
+            state.refusals().push(refusal);
+            code
+        })
     }
 
     async fn submit(
@@ -287,8 +319,8 @@ impl Asked<'_> {
 #[derive(Debug, Default)]
 struct GroupState {
     runs: Mutex<Vec<RunId>>,
-    /// The lines about repositories in which no run could start.
-    refusals: Mutex<Vec<String>>,
+    /// The repositories in which no run could start.
+    refusals: Mutex<Vec<Refusal>>,
     why: OnceLock<Interruption>,
 }
 
@@ -297,7 +329,7 @@ impl GroupState {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refusals(&self) -> MutexGuard<'_, Vec<String>> {
+    fn refusals(&self) -> MutexGuard<'_, Vec<Refusal>> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -306,10 +338,25 @@ fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
     from.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Returns the line that says why no run could start in a repository.
-fn refusal(at: &Path, error: &Error) -> String {
-    let why = error.what_and_why();
-    format!("no run in {}: {}", at.display(), without_os_code(&why))
+/// A repository in which no run could start.
+#[derive(Debug)]
+struct Refusal {
+    root: PathBuf,
+    why: String,
+    /// What it counts as in the exit code of the group; `None` for a failed task.
+    code: Option<ExitCode>,
+}
+
+impl Refusal {
+    fn of(root: &Path, error: &Error) -> Self {
+        let why = without_os_code(&error.what_and_why());
+        let code = (error.kind == ErrorKind::NoItems).then_some(ExitCode::Success);
+        Self { root: root.to_owned(), why, code }
+    }
+
+    fn line(&self) -> String {
+        format!("no run in {}: {}", self.root.display(), self.why)
+    }
 }
 
 fn read_input() -> Result<Vec<u8>, Error> {

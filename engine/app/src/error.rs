@@ -36,6 +36,8 @@ pub enum ErrorKind {
     Settings,
     /// A plan, a list or a schema.
     Plan,
+    /// No error in a group of runs: there are no items in this repository.
+    NoItems,
     /// The repository.
     Repository,
     /// A model or its provider.
@@ -54,6 +56,7 @@ fn usual_exit(kind: ErrorKind) -> ExitCode {
         ErrorKind::Usage
         | ErrorKind::Settings
         | ErrorKind::Plan
+        | ErrorKind::NoItems
         | ErrorKind::Repository
         | ErrorKind::Model
         | ErrorKind::Machine => ExitCode::NotStarted,
@@ -341,12 +344,12 @@ mod tests {
         let error = Error::usage("cannot ask").because_of(&failure);
         assert_eq!(error.because, ["a; try: curl x | sh; b"], "a server has said it");
         assert_eq!(error.hints, ["ollama serve"]);
+        let error = Error::usage("x").because("No such file (os error 2); a is needed");
+        assert_eq!(error.because, ["No such file; a is needed"]);
         let error = Error::usage("cannot ask").because("because because it is late");
         assert_eq!(error.to_string(), "error: cannot ask\n  because it is late");
     }
 
-        let error = Error::usage("x").because("No such file (os error 2); a is needed");
-        assert_eq!(error.because, ["No such file; a is needed"]);
     #[test]
     fn a_home_that_cannot_be_used_names_what_moves_it() {
         let of_home = |class| {

@@ -145,8 +145,9 @@ impl ItemSource {
     }
 
     fn empty(&self, tracked: TrackedFiles<'_>, subfolder: &Path) -> Error {
+        let none = |what: String| Error::new(ErrorKind::NoItems, what);
         match self {
-            Self::Glob(glob) => Error::usage(format!("--each '{glob}' matches no tracked file"))
+            Self::Glob(glob) => none(format!("--each '{glob}' matches no tracked file"))
                 .because("it matches only files that git tracks, below the folder of --repo")
                 .hint(if is_folder(glob, tracked, subfolder) {
                     format!("--each '{}/**'", glob.trim_end_matches('/'))
@@ -155,8 +156,8 @@ impl ItemSource {
                 } else {
                     format!("--each '**/{glob}'")
                 }),
-            Self::List(path) => Error::usage(format!("the list {} has no items", path.display())),
-            Self::Standard => Error::usage("standard input has no items"),
+            Self::List(path) => none(format!("the list {} has no items", path.display())),
+            Self::Standard => none("standard input has no items".to_owned()),
         }
     }
 }

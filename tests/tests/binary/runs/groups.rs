@@ -88,7 +88,8 @@ fn one_engine_works_in_several_repositories_and_each_ends_as_it_does_alone() {
     let diff = of_group("diff --stat").expect_code(0);
     assert_eq!(diff.stdout.matches("== ").count(), all.len(), "{diff}");
     let undone = of_group("undo").expect_code(0);
-    assert_eq!(undone.stdout.matches("taken back").count(), all.len(), "{undone}");
+    assert_eq!(undone.stdout.matches("== ").count(), all.len(), "{undone}");
+    assert!(undone.stdout.matches("taken back").count() >= all.len(), "{undone}");
     for (repository, before) in all.iter().zip(&before) {
         assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
         place.expect_nothing_left(repository);
@@ -151,6 +152,22 @@ fn a_repository_that_cannot_be_opened_is_told_and_the_others_are_done() {
     assert!(all.iter().all(|repository| repository.text("new.txt") == "new\n"));
     let dry = listed().words("--dry-run").exec("true").run().expect_code(3);
     assert_eq!(dry.stdout.matches("true").count(), 2, "{dry}");
+
+    let told = listed().words("--json").exec("true").run().expect_code(3);
+    let left_out: Vec<_> = events(&told);
+    let left_out: Vec<_> =
+        left_out.iter().filter(|event| event["type"] == "repository_left_out").collect();
+    assert_eq!(left_out.len(), 1, "{told}");
+    assert_eq!(left_out[0]["repo"], "missing");
+    assert_eq!(left_out[0]["why"], "cannot open missing: No such file or directory", "{told}");
+    assert!(left_out[0]["group"].is_string());
+
+    all[0].write("only.go", "package only\n");
+    all[0].commit("go");
+    let both = place.regatta(place.folder()).words("run --repo repo-1 --repo repo-0 --each *.go");
+    let done = both.exec("echo edited >> {{item}}").run().expect_code(0);
+    assert!(done.stderr.contains("matches no tracked file"), "{done}");
+    assert_eq!(all[0].text("only.go"), "package only\nedited\n");
 
     let none = place.regatta(place.folder()).words("run --repo no --repo nowhere");
     none.exec("true").run().expect_refusal(&["cannot open no"]);
