@@ -125,7 +125,8 @@ const SCHEMA: &str = r#"schema = { type = "object", required = ["done"] }"#;
 fn rehearsal(place: &Sandbox, repository: &Repository, plan: &Plan) -> Invocation {
     let file = place.folder().join("scenarios.toml");
     std::fs::write(&file, SCENARIOS).expect("a file can be written");
-    place.home().configure("retry:\n  maxRetries: 1\n  baseDelayMs: 10\n");
+    // Those that are silent at the same time are an outage, which the others end: it must last until they can.
+    place.home().configure("retry:\n  maxRetries: 1\n  baseDelayMs: 10\n  outage: 10m\n");
     let patience = Duration::from_millis(400).mul_f64(test_limit::slowdown());
     let patience = patience.as_millis().to_string();
     let run = place.run_plan(repository, plan);
