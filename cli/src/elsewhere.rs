@@ -4,15 +4,16 @@
 //! be copied without these. Places such as `<RUN>` are filled with what the user has typed.
 
 mod fill;
+mod typed_options;
 
-pub(crate) use fill::{as_shown, may_be_target, with_value, with_words};
+pub(crate) use fill::{as_shown, level, may_be_target, with_value, with_words};
+pub(crate) use typed_options::{TypedOption, split, with_options};
 
 /// What stops a run.
 pub(crate) const STOP: &str = "Ctrl-C in the terminal of the run";
 
 /// What changes the settings.
-pub(crate) const SETTINGS: &str =
-    "~/.config/regatta/config.yml (its keys: engine/config/src/defaults.yml)";
+pub(crate) const SETTINGS: &str = "<SETTINGS FILE> (its keys: regatta schema settings)";
 
 /// What installs a new version.
 pub(crate) const UPDATE: &str =

@@ -37,7 +37,7 @@ const USE_RUN: &str = "regatta run --model PROVIDER/ID TASK (an agent does it)";
 const OMIT: &str = "leave it out";
 #[rustfmt::skip]
 const MISSING: &[Missing] = &[
-    command("resume", "continuing a run", "regatta runs retry <RUN> --cancelled"),
+    command("resume", "continuing a run", "regatta runs retry <RUN> --cancelled (a run)\nregatta --continue (the latest session)\nregatta --resume (lists the sessions)"),
     command("replay", "replaying a recorded run", "regatta logs <RUN>\nregatta results <RUN>"),
     command("attach", "showing a detached run", "regatta logs <RUN> --follow"),
     command("task", "inspecting one task", "regatta runs show <RUN>\nregatta logs <RUN/TASK>\nregatta diff <RUN/TASK>"),

@@ -122,7 +122,7 @@ pub enum Command {
 /// The arguments of `regatta schema`.
 #[derive(Args, Clone, Debug)]
 pub struct SchemaArgs {
-    /// Its name: `plan` or `events`
+    /// Its name: `plan`, `events` or `settings`
     #[arg(value_name = "NAME")]
     pub name: String,
 }

@@ -5,11 +5,19 @@ mod option_table;
 mod options;
 mod options_of;
 
-pub(super) use options::{CommandKind, option};
+pub(super) use options::key_and_value;
+pub(crate) use options::{CommandKind, option};
 pub(super) use options_of::option_of;
 
 use crate::elsewhere::{SETTINGS, STOP, UPDATE, with_words};
 use crate::render::shell_word;
+
+/// What `codex exec` does.
+const EXEC: &str = "regatta -p <PROMPT>\nregatta run --exec <CMD>";
+
+/// What `codex exec resume` does.
+const EXEC_RESUME: &str = "regatta -p --continue <QUOTED:PROMPT> (the latest session)\n\
+                           regatta -p --resume ID <QUOTED:PROMPT>\nregatta --resume (lists the sessions)";
 
 /// Words that are commands of other programs, sorted, and what does the same here. `<RUN>` and `<RUN/TASK>`
 /// are the run or the task that was typed, `<WORDS>` the whole command, `<LINE>` the same as one word,
@@ -52,7 +60,7 @@ const COMMANDS: &[(&str, &str)] = &[
         "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'codex exec --sandbox workspace-write {{item}}' TASK",
     ),
     ("compact", "/compact (in the conversation)"),
-    ("completion", "regatta completions SHELL"),
+    ("completion", "regatta completions <SHELL>"),
     ("configure", SETTINGS),
     ("context", "AGENTS.md (in the folder: each model reads it)"),
     ("continue", "regatta --continue"),
@@ -68,10 +76,13 @@ const COMMANDS: &[(&str, &str)] = &[
     ("document", "regatta run <SENTENCE:'what to document'>"),
     ("down", STOP),
     ("drop", "regatta discard <RUN/TASK>"),
+    ("e", EXEC),
+    ("e resume", EXEC_RESUME),
     ("edit", "regatta -p <SENTENCE:'what to edit'>"),
     ("eslint", "regatta run --exec <LINE>"),
     ("eval", "regatta run --exec CMD"),
-    ("exec", "regatta -p <PROMPT>\nregatta run --exec <CMD>"),
+    ("exec", EXEC),
+    ("exec resume", EXEC_RESUME),
     ("exit", "/quit (in the conversation)\nCtrl-C (in the terminal of the run)"),
     ("explain", "regatta -p <SENTENCE:'explain this folder'>"),
     ("export", "regatta logs SESSION\nregatta diff <RUN/TASK> (a patch)"),
@@ -265,12 +276,18 @@ const MODELS: &[&str] = &[
 
 /// Returns what does here what a command of other programs does there; `words` are the command as typed.
 pub(super) fn command(words: &[&str]) -> Option<Vec<String>> {
-    of_row(words.first()?, words)
+    let in_two = || of_row(&format!("{} {}", words.first()?, words.get(1)?), words);
+    in_two().or_else(|| of_row(words.first()?, words))
 }
 
 /// Returns the same for a command that was typed behind `runs`, if it means something else there.
 pub(super) fn command_of_runs(words: &[&str]) -> Option<Vec<String>> {
     of_row(&format!("runs {}", words.first()?), words)
+}
+
+/// Returns whether a word is a program that is run with what stands behind it.
+pub(super) fn is_program(word: &str) -> bool {
+    COMMANDS.iter().any(|(name, instead)| *name == word && instead.contains("<LINE>"))
 }
 
 /// Returns the words of the table.

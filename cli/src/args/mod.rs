@@ -23,6 +23,7 @@ mod verify;
 pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
+pub(crate) use elsewhere::{CommandKind, option as instead_of_option};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use launch::{LaunchArgs, OutputMode};
@@ -30,8 +31,8 @@ pub use limit_setting::LimitSetting;
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };
-pub(crate) use parse::instead_of_path;
 pub use parse::{Parsed, command_names, has_help, help_of, parse, public_grammar};
+pub(crate) use parse::{glob_of, instead_of_path};
 pub use regatta::gc::Execution;
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};

@@ -13,6 +13,7 @@ use self::launch_line::{LAUNCH, with_launch};
 use super::help_text;
 use super::option_groups::grouped;
 use super::{Arguments, Command, LimitSetting};
+use crate::elsewhere::level;
 use crate::not_implemented;
 use crate::render::{Terminal, shell_word};
 use crate::session::may_be_piped;
@@ -59,6 +60,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
     let grammar = grammar();
     let mut line = with_launch(&grammar, line);
     unknown_option::refuse_one_dash(&line)?;
+    unknown_option::refuse_setting(&line)?;
     let matches = match grammar.try_get_matches_from(&line) {
         Ok(matches) => matches,
         Err(error) => match error.kind() {
@@ -244,10 +246,43 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         usage_error =
             usage_error.hint(LimitSetting::instead_of(&text(error, ContextKind::InvalidValue)));
     }
+    for line in lines_instead(error, command) {
+        usage_error = usage_error.hint(line);
+    }
     for nearest in texts(error, ContextKind::SuggestedValue) {
         usage_error = usage_error.hint(nearest);
     }
     usage_error.hint(help(command))
+}
+
+/// Returns what to type where an argument is missing, or a value is that of other programs.
+fn lines_instead(error: &clap::Error, command: Option<&str>) -> Vec<String> {
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument => {
+            let lines = complete_lines(command.unwrap_or_default()).iter();
+            lines.map(|line| (*line).to_owned()).collect()
+        }
+        _ if argument(error) == "--thinking" => {
+            let level = level(&text(error, ContextKind::InvalidValue));
+            level.into_iter().map(|level| format!("--thinking {level}")).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns lines with what a command needs.
+fn complete_lines(command: &str) -> &'static [&'static str] {
+    match command {
+        "completions" => &["regatta completions bash (or zsh, fish, elvish, powershell)"],
+        "schema" => &["regatta schema plan", "regatta schema events", "regatta schema settings"],
+        "discard" => &["regatta discard RUN/TASK", "regatta runs (lists kept work)"],
+        "show" => &["regatta show RUN/TASK:PATH", "regatta conflicts (lists the paths)"],
+        "login" => &["regatta login anthropic (or openai, google, openrouter, …)"],
+        "logout" => &["regatta logout PROVIDER"],
+        "apply" => &["regatta apply RUN/TASK", "regatta runs (lists kept work)"],
+        "runs" => &["regatta runs retry @ (the latest run)"],
+        _ => &[],
+    }
 }
 
 /// Returns whether an option was given again that takes one value.
@@ -323,7 +358,7 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
-pub(crate) use mistyped::instead_of_path;
+pub(crate) use mistyped::{glob_of, instead_of_path};
 
 mod launch_line;
 mod mistyped;

@@ -162,7 +162,7 @@ impl Line {
 }
 
 /// The maximum width of the column of labels on a terminal.
-const LABELS: usize = 32;
+const LABELS: usize = 40;
 
 fn table(context: &CommandContext, table: &[Line], out: Out<'_>) -> Result<(), Error> {
     let labels: Vec<_> = table.iter().map(|line| line.task.clone()).collect();

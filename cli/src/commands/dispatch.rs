@@ -179,7 +179,7 @@ async fn execute(
     let OpenedForWork { app, repository } = opened;
     resolved_run::keep_set_variables(&|line| note(globals, line), &mut spec);
     match execution {
-        Execution::DryRun => dry_run::print(globals, &app, &repository.facts().root, &spec)?,
+        Execution::DryRun => dry_run::print(globals, &app, &repository.facts().root, &spec).await?,
         Execution::Real => {
             resolved_run::anchor_scenarios(&mut spec);
             if !routes(&spec).is_empty()

@@ -13,17 +13,19 @@ use crate::render::fallback_note;
 use crate::resolve::listing;
 use regatta::app_context::{AppContext, isolation_places};
 use regatta::error::Error;
+use regatta::model::check_listed_models;
 
 /// Prints the run without starting it. What would be copied is a note, as at the beginning of a run.
 ///
 /// # Errors
-/// The dependencies have a cycle, or the files to copy are too large.
-pub(super) fn print(
+/// A model cannot be used, the dependencies have a cycle, or the files to copy are too large.
+pub(super) async fn print(
     globals: &Globals,
     app: &AppContext,
     root: &Path,
     spec: &RunSpec,
 ) -> Result<(), Error> {
+    check_listed_models(&app.models, &app.user_models, spec).await?;
     let notices = match spec.isolation.capabilities().workspace {
         WorkspaceKind::Shared => Vec::new(),
         WorkspaceKind::Private => {

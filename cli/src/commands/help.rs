@@ -71,7 +71,7 @@ mod tests {
             (&["rusn", "show"], "regatta help runs show"),
             (&["exit-code"], "regatta help exit-codes"),
             (&["exec"], "regatta -p PROMPT"),
-            (&["resume"], "regatta runs retry RUN --cancelled"),
+            (&["resume"], "regatta runs retry RUN --cancelled (a run)"),
         ] {
             let error = said(topic).unwrap_err().to_string();
             let first = format!("`{}`\n  try: {hint}\n", topic.join(" "));

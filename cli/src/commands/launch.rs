@@ -12,7 +12,7 @@ use super::note::note;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
 use crate::render::{self, Terminal, shell_words};
 use crate::run_log::Log;
-use crate::session::{PipedRole, choose, pick, plan, read_piped, sessions_in};
+use crate::session::{PipedRole, can_choose, choose, pick, plan, read_piped, sessions_in};
 use crate::signals::{self, Signals};
 use regatta::app_context::AppContext;
 use regatta::error::{Error, ErrorKind};
@@ -97,7 +97,12 @@ pub(super) async fn run(
         (Some(failure), _) | (None, Printed::EngineFailed(failure)) => {
             Err(Error::engine_failed(&failure))
         }
-        (None, Printed::Interrupted(why)) => Ok(signals::exit_code(why)),
+        (None, Printed::Interrupted(why)) => {
+            let kept = "stopped: what was answered so far is in the session";
+            let goes_on = (!args.no_session).then(|| format!("{kept}; regatta --continue goes on"));
+            note(globals, goes_on.as_deref().unwrap_or("stopped"));
+            Ok(signals::exit_code(why))
+        }
         (None, Printed::OutputFailed(error)) => Err(Error::output(&error)),
         (None, Printed::Failed(failure)) => Err(not_answered(&failure)),
         (None, Printed::Answered(answer)) => finish(mode, globals, answer),
@@ -146,6 +151,13 @@ async fn asked(
     let (home, temporary) = (app.places.home(), std::env::temp_dir());
     let folder = working_folder(&here, home, &temporary, args.home_work())?;
     let sessions = sessions_in(app, args, &folder.path);
+    if args.resume == Some(None) && !can_choose() && !args.prompts.is_empty() {
+        return Err(Error::usage("`--resume` needs the id of a session here")
+            .because("without a terminal none can be chosen from a list")
+            .hint("regatta --resume ID -p PROMPT")
+            .hint("regatta --continue -p PROMPT (the latest session)")
+            .hint("regatta --resume (lists the sessions)"));
+    }
     let picked = match args.resume {
         Some(None) => match pick(&sessions, globals).await? {
             None => return Ok(None),
@@ -188,14 +200,16 @@ fn form_of(
     globals: &Globals,
     piped: Option<&str>,
 ) -> Result<SessionForm, Error> {
-    if args.is_print() || globals.form() == Form::Json || piped.is_some() {
+    let is_json_on_terminal = globals.form() == Form::Json && io::stdin().is_terminal();
+    if args.is_print() || is_json_on_terminal || piped.is_some() {
         return Ok(SessionForm::Print);
     }
+    let json = if globals.form() == Form::Json { " --json" } else { "" };
     let refused = |why: &str| {
         let prompts: Vec<_> = args.prompts.iter().filter_map(|prompt| prompt.to_str()).collect();
         let prompts = if prompts.is_empty() { "PROMPT".to_owned() } else { shell_words(&prompts) };
         Err(Error::usage(format!("cannot begin a conversation: {why}"))
-            .hint(format!("regatta -p {prompts} (answers and ends)")))
+            .hint(format!("regatta -p{json} {prompts} (answers and ends)")))
     };
     if !io::stdin().is_terminal() {
         return refused("standard input is not a terminal");

@@ -362,7 +362,8 @@ fn outcome(
             say(out, &format!("  {again}"))?;
         }
     }
-    let finder = CommandFinder::of(&context.hints, &run.spec.needs.carry);
+    let needs = &run.spec.needs;
+    let finder = CommandFinder::of(&context.hints, &needs.carry, &needs.setup);
     finder.lines(why_it_failed(row)).iter().try_for_each(|line| say(out, line))
 }
 

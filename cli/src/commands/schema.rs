@@ -1,4 +1,4 @@
-//! `regatta schema`: prints a published JSON Schema.
+//! `regatta schema`: prints a published JSON Schema, or the settings with their defaults.
 
 use protocol::{Event, ExitCode};
 use schemars::generate::SchemaSettings;
@@ -22,9 +22,12 @@ fn text(name: &str) -> Result<String, Error> {
     match name {
         "plan" => Ok(format!("{:#}\n", plan::schema())),
         "events" => Ok(format!("{:#}\n", events())),
+        // The settings are not checked against a schema: their defaults say what each takes.
+        "settings" => Ok(config::DEFAULT_SETTINGS.to_owned()),
         _ => Err(Error::usage(format!("there is no schema `{name}`"))
             .hint("regatta schema plan")
-            .hint("regatta schema events")),
+            .hint("regatta schema events")
+            .hint("regatta schema settings")),
     }
 }
 
@@ -58,9 +61,16 @@ mod tests {
     }
 
     #[test]
+    fn the_settings_are_printed_with_what_each_does() {
+        let settings = text("settings").unwrap();
+        assert!(settings.starts_with('#') && settings.contains("modelRoles:"), "{settings}");
+    }
+
+    #[test]
     fn another_schema_is_refused() {
         let said = text("plans").unwrap_err().to_string();
-        let hint = "regatta schema plan\n  try: regatta schema events";
+        let hint =
+            "regatta schema plan\n  try: regatta schema events\n  try: regatta schema settings";
         assert_eq!(said, format!("error: there is no schema `plans`\n  try: {hint}"));
     }
 

@@ -2,7 +2,10 @@
 //! for is shown as it stands: `regatta runs retry <RUN>` becomes `regatta runs retry RUN`, and
 //! `regatta run <SENTENCE:'what to fix'>` becomes `regatta run 'what to fix'`.
 
-use protocol::RunName;
+use config::DataPaths;
+use protocol::{RunName, ThinkingLevel};
+
+use super::typed_options::{split_for, with_options};
 
 use crate::args::public_grammar;
 use crate::commands::recorded_run;
@@ -10,7 +13,18 @@ use crate::render::{shell_word, shell_words};
 
 /// Returns the lines of a text, with its places filled from the words of a command.
 pub(crate) fn with_words(text: &str, words: &[&str]) -> Vec<String> {
-    filled(text, |place| from_words(place, words))
+    let fill = |line: &str| {
+        let whole = ["<LINE>", "<WORDS>"].iter().any(|place| line.contains(place));
+        let (first, rest) = words.split_at(words.len().min(1));
+        let (options, rest) = match whole {
+            true => (Vec::new(), rest.to_vec()),
+            false => split_for(line, rest),
+        };
+        let words = [first, &rest].concat();
+        let filled = filled(line, |place| from_words(place, &words));
+        filled.into_iter().map(move |line| with_options(&line, &options)).collect::<Vec<_>>()
+    };
+    text.lines().flat_map(fill).collect()
 }
 
 /// Returns the lines of a text, with its places filled from the value of an option.
@@ -31,12 +45,39 @@ fn filled(text: &str, typed: impl Fn(&str) -> Option<String>) -> Vec<String> {
         for part in parts {
             let (place, after) = part.split_once('>').unwrap_or((part, ""));
             let (place, otherwise) = place.split_once(':').unwrap_or((place, place));
-            filled.push_str(&typed(place).unwrap_or_else(|| otherwise.to_owned()));
+            let said = if place == SETTINGS_FILE { Some(settings_file()) } else { typed(place) };
+            filled.push_str(&said.unwrap_or_else(|| otherwise.to_owned()));
             filled.push_str(after);
         }
         filled
     };
     text.lines().map(fill).collect()
+}
+
+/// The place of the file of the user's settings.
+const SETTINGS_FILE: &str = "SETTINGS FILE";
+
+/// Returns the file of the user's settings, as it can be typed.
+fn settings_file() -> String {
+    let Ok(places) = DataPaths::of_this_process() else { return "config.yml".to_owned() };
+    let file = places.config_file();
+    let below_home = places.home().and_then(|home| file.strip_prefix(home).ok());
+    match below_home {
+        Some(below) => format!("~/{}", shell_word(&below.to_string_lossy())),
+        None => shell_word(&file.to_string_lossy()),
+    }
+}
+
+/// Returns the level of thinking that a word of other programs means.
+pub(crate) fn level(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    match word.as_str() {
+        "max" | "maximum" | "highest" | "ultra" | "extra-high" | "ultrathink" => Some("xhigh"),
+        "min" | "lowest" => Some("minimal"),
+        "none" | "no" | "disabled" | "false" => Some("off"),
+        "mid" | "normal" => Some("medium"),
+        _ => word.parse::<ThinkingLevel>().ok().map(ThinkingLevel::as_str),
+    }
 }
 
 /// Returns what the words of a command have for a place.
@@ -82,6 +123,10 @@ fn from_value(place: &str, value: &str) -> Option<String> {
             None => format!("{value}=VALUE"),
         }),
         "RUN" => may_be_target(value).then(|| shell_word(value)),
+        "LEVEL" | "high" => level(value).map(str::to_owned),
+        "SIGN" => (value.chars().count() == 1).then(|| shell_word(value)),
+        // A schema may be typed itself where a file is meant.
+        "FILE" if value.starts_with(['{', '[']) => None,
         "TOOLS" => tools(value).0,
         "OTHER TOOLS" => tools(value).1,
         place if place == "N" || is_number(place) => is_number(value).then(|| value.to_owned()),

@@ -18,7 +18,7 @@ const TASKS: usize = 20;
 const INDENT: usize = 4;
 
 /// The maximum width of the column of labels where answers stand beside them.
-const LABELS: usize = 32;
+const LABELS: usize = 40;
 
 /// The maximum width of an answer beside its label, where a line has no end.
 const BESIDE: usize = 120;

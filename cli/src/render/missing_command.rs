@@ -16,6 +16,8 @@ struct Folder {
     commands: &'static [&'static str],
     /// The set-up that makes the folder where the repository has a file.
     setups: &'static [(&'static str, &'static str)],
+    /// Whether its commands are called by their names alone.
+    is_of_names: bool,
 }
 
 const FOLDERS: [Folder; 5] = [
@@ -29,6 +31,7 @@ const FOLDERS: [Folder; 5] = [
             ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
             ("package.json", "npm install"),
         ],
+        is_of_names: true,
     },
     Folder {
         name: ".venv",
@@ -40,6 +43,7 @@ const FOLDERS: [Folder; 5] = [
             ),
             ("pyproject.toml", "python3 -m venv .venv && .venv/bin/pip install ."),
         ],
+        is_of_names: true,
     },
     Folder {
         name: "venv",
@@ -51,12 +55,19 @@ const FOLDERS: [Folder; 5] = [
             ),
             ("pyproject.toml", "python3 -m venv venv && venv/bin/pip install ."),
         ],
+        is_of_names: true,
     },
-    Folder { name: "vendor", commands: &["bin"], setups: &[("composer.json", "composer install")] },
+    Folder {
+        name: "vendor",
+        commands: &["bin"],
+        setups: &[("composer.json", "composer install")],
+        is_of_names: true,
+    },
     Folder {
         name: "target",
         commands: &["debug", "release"],
         setups: &[("Cargo.toml", "cargo build")],
+        is_of_names: false,
     },
 ];
 
@@ -70,6 +81,8 @@ pub struct CommandFinder<'a> {
     root: Option<PathBuf>,
     /// The globs of the files that are carried into the workspaces.
     carried: &'a [String],
+    /// The commands that set the workspaces up.
+    setups: &'a [String],
 }
 
 /// A folder that the workspaces lack.
@@ -84,8 +97,8 @@ struct MissingFolder {
 impl<'a> CommandFinder<'a> {
     /// Returns the finder for the repository that `hints` name.
     #[must_use]
-    pub fn of(hints: &CommandHints, carried: &'a [String]) -> Self {
-        Self { root: root(hints.repo.as_deref()), carried }
+    pub fn of(hints: &CommandHints, carried: &'a [String], setups: &'a [String]) -> Self {
+        Self { root: root(hints.repo.as_deref()), carried, setups }
     }
 
     /// Returns the options that bring the command of a failure into the workspace, in a few words, if the
@@ -124,12 +137,29 @@ impl<'a> CommandFinder<'a> {
         };
         let lacking = FOLDERS.iter().filter(|folder| root.join(folder.name).is_dir());
         let lacking = lacking.filter(|folder| !self.carries(folder.name));
-        let lacking = lacking.filter_map(|folder| {
-            let place = missing.iter().find_map(|command| folder.place_of(*command, root))?;
-            let setup = folder.setups.iter().find(|(file, _)| root.join(file).is_file());
-            Some(MissingFolder { folder, place, setup: setup.map(|(_, setup)| *setup) })
-        });
-        lacking.collect()
+        let lacking: Vec<_> = lacking
+            .map(|folder| {
+                let setup = folder.setups.iter().find(|(file, _)| root.join(file).is_file());
+                (folder, setup.map(|(_, setup)| *setup))
+            })
+            .filter(|(_, setup)| setup.is_none_or(|setup| !self.sets_up(setup)))
+            .collect();
+        let placed = |place: &dyn Fn(&Folder) -> Option<String>| {
+            let placed = lacking.iter().filter_map(|(folder, setup)| {
+                Some(MissingFolder { folder, place: place(folder)?, setup: *setup })
+            });
+            placed.collect::<Vec<_>>()
+        };
+        let found =
+            placed(&|folder| missing.iter().find_map(|command| folder.place_of(*command, root)));
+        // A command by its name alone may come with a folder that the repository has not filled yet.
+        let is_name = missing.iter().any(|command| command.is_some_and(|name| !name.contains('/')));
+        let may_be = |folder: &Folder| folder.is_of_names.then(|| folder.name.to_owned());
+        if found.is_empty() && is_name { placed(&may_be) } else { found }
+    }
+
+    fn sets_up(&self, setup: &str) -> bool {
+        self.setups.iter().any(|given| given.contains(setup))
     }
 
     fn carries(&self, folder: &str) -> bool {
@@ -198,11 +228,16 @@ mod tests {
         }
         let hints = CommandHints { repo: Some(at("src")), ..CommandHints::default() };
         let lines = |why: &str, carried: &[String]| {
-            CommandFinder::of(&hints, carried).lines(["other", why])
+            CommandFinder::of(&hints, carried, &[]).lines(["other", why])
         };
-        let hint = |why: &str, carried: &[String]| CommandFinder::of(&hints, carried).hint(why);
+        let hint =
+            |why: &str, carried: &[String]| CommandFinder::of(&hints, carried, &[]).hint(why);
         let why = "sh: 1: mocha: not found (code 127: the shell did not find a command)";
-        assert_eq!(lines(why, &[]), [""; 0], "it is not there either");
+        let carry = "        --carry 'node_modules/**'  copies node_modules";
+        let first = "hint    a command was not found, and the workspaces have no node_modules";
+        assert_eq!(lines(why, &[]), [first, carry], "it is not there either");
+        let path = "sh: 1: ./mocha: not found (code 127: the shell did not find a command)";
+        assert_eq!(lines(path, &[]), [""; 0], "no folder has it");
         std::fs::write(at("node_modules/.bin/mocha"), "").unwrap();
         let [first, carry, setup] = [
             "hint    a command was not found, and the workspaces have no node_modules/.bin/mocha",
@@ -213,6 +248,8 @@ mod tests {
         assert_eq!(hint(why, &[]).unwrap(), "try --carry 'node_modules/**'");
         std::fs::write(at("package-lock.json"), "").unwrap();
         assert_eq!(lines(why, &[]), [first, carry, setup]);
+        let set_up = ["npm ci".to_owned()];
+        assert_eq!(CommandFinder::of(&hints, &[], &set_up).hint(why), None, "it was set up so");
         let both = "try --carry 'node_modules/**' or --setup 'npm ci'";
         assert_eq!(hint(why, &[]).unwrap(), both);
         let path = "sh: 1: ./node_modules/.bin/x: not found (code 127)";

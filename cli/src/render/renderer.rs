@@ -309,7 +309,8 @@ impl RunRenderer {
         }
         let quiet = self.view.verbosity == Verbosity::Quiet;
         let labels = |task: &TaskName| self.run.label(task);
-        let finder = self.hints.as_ref().map(|hints| CommandFinder::of(hints, &head.carried));
+        let finder =
+            self.hints.as_ref().map(|hints| CommandFinder::of(hints, &head.carried, &head.setups));
         let rows = self.run.rows().iter().map(|row| table_row(row, &labels, finder.as_ref()));
         let table = Table {
             rows: rows.collect(),

@@ -57,6 +57,8 @@ pub struct RunInfo {
     pub retry_of: Option<RunName>,
     /// The globs of the files that are carried into each workspace.
     pub carried: Vec<String>,
+    /// The commands that set each workspace up.
+    pub setups: Vec<String>,
     /// When the run began.
     pub started: Timestamp,
 }
@@ -90,6 +92,7 @@ impl RunInfo {
             land: *land,
             retry_of: retry_of.clone(),
             carried: needs.carry.clone(),
+            setups: needs.setup.clone(),
             started: event.at,
         })
     }

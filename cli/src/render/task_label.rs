@@ -84,10 +84,12 @@ fn shortened(label: &str, differs: usize, room: usize) -> String {
     {
         tail = &tail[slash..];
     }
-    let part = label[..differs].rfind('/').map_or(0, |slash| slash + 1);
-    if differs < head.len() || label.len() - tail.len() <= part {
+    let part = label[..differs].rfind('/').map(|slash| slash + 1);
+    // A name without folders is told apart by less than a whole part.
+    if differs < head.len() || label.len() - tail.len() <= part.unwrap_or(differs) {
         return format!("{head}…{tail}");
     }
+    let part = part.unwrap_or(0);
     let head = folders(beginning(label, room / 4));
     // The gap and the end take a column each.
     let left = room - width(head) - 2;

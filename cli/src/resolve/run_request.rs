@@ -4,11 +4,13 @@ mod combinations;
 mod likely_mistake;
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 pub(super) use self::combinations::check_base_url;
 pub use self::combinations::refuse_inside_task;
 use self::combinations::{check_names, check_only_plan, conflicting};
-use crate::args::{RunArgs, no_task};
+use crate::args::{RunArgs, glob_of, no_task};
+use crate::render::shell_word;
 use regatta::each::{ItemSource, NamedPrompt, WorkTemplate, refuse_placeholders, without_items};
 use regatta::error::Error;
 use regatta::plan::PlanSource;
@@ -40,6 +42,7 @@ impl RunRequest {
     pub fn parse(args: &RunArgs, inside: Option<&OsStr>) -> Result<Self, Error> {
         refuse_inside_task(inside)?;
         check_base_url(args)?;
+        refuse_replaced_glob(args)?;
         if let Some(plan) = &args.plan {
             check_only_plan(args)?;
             return Ok(Self(TaskSource::Plan(PlanSource::of(plan))));
@@ -129,6 +132,18 @@ fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
             Ok(RunRequest(TaskSource::Prompts(prompts.collect::<Result<_, Error>>()?)))
         }
     }
+}
+
+/// Refuses the files that a shell has put in place of a glob behind `--each`.
+fn refuse_replaced_glob(args: &RunArgs) -> Result<(), Error> {
+    let Some(each) = args.each.as_deref().filter(|_| !args.tasks.is_empty()) else { return Ok(()) };
+    let tasks = args.tasks.iter().map(String::as_str);
+    let files = std::iter::once(each).chain(tasks.take_while(|task| Path::new(task).is_file()));
+    let files: Vec<_> = files.collect();
+    let Some(glob) = glob_of(&files) else { return Ok(()) };
+    Err(Error::usage(format!("`--each` takes one SPEC, and these are {} files", files.len()))
+        .because("the shell has replaced a glob that is not in quotes")
+        .hint(format!("--each {}", shell_word(&glob))))
 }
 
 fn each_request(each: &str, pattern: WorkTemplate) -> Result<RunRequest, Error> {

@@ -16,6 +16,11 @@ use regatta::error::{Error, ErrorKind};
 const ENDING: Duration = Duration::from_secs(1);
 const LOOKS: u32 = 20;
 
+/// Returns whether there is a terminal on which a session is chosen from a list.
+pub(crate) fn can_choose() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// Lists the sessions of the folder. On a terminal, the user chooses one to continue. Returns `None`
 /// if there is none, or none was chosen.
 ///
@@ -34,7 +39,7 @@ pub(crate) async fn pick(
         written(writeln!(out, "No sessions found"))?;
         return Ok(None);
     }
-    let is_asked = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let is_asked = can_choose();
     #[cfg(not(feature = "tui"))]
     let _colors_of_the_list = globals;
     #[cfg(feature = "tui")]
@@ -44,10 +49,15 @@ pub(crate) async fn pick(
             None => written(writeln!(out, "No session selected")).map(|()| None),
         };
     }
+    if !is_asked {
+        written(writeln!(out, "The sessions of this folder, the latest first:"))?;
+    }
     for (at, session) in sessions.iter().enumerate() {
         written(writeln!(out, "{:>3}  {}", at + 1, line_of(session)))?;
     }
     if !is_asked {
+        let latest = sessions.first().map(|session| one_line(&session.id)).unwrap_or_default();
+        written(writeln!(out, "\ntry: regatta --resume {latest} -p PROMPT"))?;
         return Ok(None);
     }
     written(write!(out, "Which one? ").and_then(|()| out.flush()))?;

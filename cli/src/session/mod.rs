@@ -23,7 +23,7 @@ pub(crate) use conversation_ports::SessionPorts;
 #[cfg(feature = "tui")]
 pub(crate) use earlier::earlier;
 pub(crate) use log_choice::{choose, sessions_in};
-pub(crate) use log_question::{has_person, is_confirmed, pick};
+pub(crate) use log_question::{can_choose, has_person, is_confirmed, pick};
 #[cfg(feature = "tui")]
 pub(crate) use mentions::Mentions;
 pub(crate) use setup::plan;

@@ -6,6 +6,7 @@ use config::nearest;
 use protocol::ThinkingLevel;
 
 use super::slash_elsewhere;
+use crate::render::one_line;
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,8 +164,8 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     Some(command)
 }
 
-/// Returns the command that a word alone is, or what to type in its place. People type it for the
-/// program, not for the model.
+/// Returns the command that a word alone is, or what to type in its place, also in that of a command line of
+/// the program. People type it for the program, not for the model.
 fn word(text: &str) -> Option<Result<Command, String>> {
     let word = text.to_ascii_lowercase();
     match word.as_str() {
@@ -176,7 +177,8 @@ fn word(text: &str) -> Option<Result<Command, String>> {
         "resume" | "compact" | "cost" => {
             Some(Err(format!("`{word}` was not sent; /{word} is the command; {ANYWAY}")))
         }
-        _other => None,
+        _other => slash_elsewhere::for_program(text)
+            .map(|instead| Err(format!("`{}` was not sent; {instead}; {ANYWAY}", one_line(text)))),
     }
 }
 
@@ -202,8 +204,11 @@ fn no_path(name: &str) -> Option<String> {
 /// Returns what to type in place of a command that there is not.
 fn unknown(name: &str) -> String {
     let instead = slash_elsewhere::instead(name);
-    let near = || nearest(name, names()).map(|near| format!("/{near}"));
-    let instead = instead.or_else(near).unwrap_or_else(|| "see /help".to_owned());
+    let own = names().chain(SYNONYMS);
+    let near = || nearest(name, own).map(|near| format!("/{near}"));
+    let near_other = || slash_elsewhere::instead(nearest(name, slash_elsewhere::names())?);
+    let instead =
+        instead.or_else(near).or_else(near_other).unwrap_or_else(|| "see /help".to_owned());
     // A command alone is to be typed, and a sentence says what to do.
     let is_upper = |word: &str| word.chars().all(char::is_uppercase);
     let is_command = instead.starts_with('/') && instead.split(' ').skip(1).all(is_upper);
@@ -283,8 +288,9 @@ mod tests {
             ("cost", "/cost is the command"),
             ("compact", "/compact is"),
             ("resume", "/resume is"),
+            ("Apply @ ", "`regatta apply @`, in a shell"),
         ] {
-            let why = parse(word).unwrap().unwrap_err();
+            let why = parse(word).unwrap_or_else(|| panic!("{word} is sent")).unwrap_err();
             let ends = why.ends_with("; a space before it sends the text");
             assert!(why.contains(said) && ends, "{word}: {why}");
         }
@@ -323,6 +329,10 @@ mod tests {
             ("/btw", "type it: while the model works, it is part of the next request"),
             ("/runs", "`regatta runs`, in a shell"),
             ("/apply", "`regatta apply`, in a shell"),
+            ("/clera", "try /clear"),
+            ("/exi", "try /exit"),
+            ("/qiut", "try /quit"),
+            ("/permisions", "`regatta --approval-mode ask` asks before changes and commands"),
             ("/upgrade", UPDATE),
             ("/vim", "the keys are those of /help"),
             ("/todos", "ask the model for a list in a file"),

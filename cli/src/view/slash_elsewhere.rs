@@ -1,7 +1,8 @@
 //! Commands of other agents that begin with `/`, and what does the same here.
 
 use crate::args::public_grammar;
-use crate::elsewhere::{SETTINGS, UPDATE};
+use crate::elsewhere::{SETTINGS, UPDATE, as_shown, may_be_target};
+use crate::render::one_line;
 
 const NO_QUESTION: &str = "`regatta --approval-mode ask` asks before changes and commands";
 const NO_MCP: &str = "MCP servers are not implemented yet; bash runs programs";
@@ -100,6 +101,65 @@ const COMMANDS: &[(&str, &str)] = &[
     ("web", "there is no tool for the web; `!curl` fetches a page"),
 ];
 
+/// Words of the table that are sent if they are typed without the `/`: they say what to do.
+const PROMPTS: [&str; 24] = [
+    "add",
+    "ask",
+    "btw",
+    "clean",
+    "code",
+    "color",
+    "commit",
+    "connect",
+    "continue",
+    "copy",
+    "debug",
+    "details",
+    "fast",
+    "list",
+    "plan",
+    "review",
+    "save",
+    "share",
+    "stop",
+    "summarize",
+    "test",
+    "think",
+    "tokens",
+    "web",
+];
+
+/// Returns the names of the table.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|(name, _)| *name)
+}
+
+/// Returns what does what a text is meant to do that is typed for the program and not for the model: a word
+/// of the table or the name of a command, alone or with runs behind it, or a whole command line.
+pub(super) fn for_program(text: &str) -> Option<String> {
+    if text.starts_with(char::is_whitespace) {
+        return None;
+    }
+    let lower = text.to_ascii_lowercase();
+    let words: Vec<_> = lower.split_whitespace().collect();
+    let grammar = public_grammar();
+    let is_own =
+        |word: &str| grammar.find_subcommand(word).is_some_and(|command| !command.is_hide_set());
+    match words.as_slice() {
+        ["regatta"] => Some("this is regatta: see /help".to_owned()),
+        ["regatta", next, ..] if is_own(next) || next.starts_with('-') => {
+            Some(format!("`{}`, in a shell", one_line(text)))
+        }
+        ["exec"] => instead("run"),
+        [word] if PROMPTS.contains(word) => None,
+        [word] => instead(word),
+        [word, targets @ ..] if is_own(word) && targets.iter().all(|it| may_be_target(it)) => {
+            Some(format!("`regatta {}`, in a shell", words.join(" ")))
+        }
+        _ => None,
+    }
+}
+
 /// Returns what does here what a command of other agents does there, or that the command is one of the
 /// program.
 pub(super) fn instead(name: &str) -> Option<String> {
@@ -108,13 +168,48 @@ pub(super) fn instead(name: &str) -> Option<String> {
     let is_own = |command: &clap::Command| command.get_name() == name && !command.is_hide_set();
     let of_program = || grammar.get_subcommands().any(is_own);
     let of_program = || of_program().then(|| format!("`regatta {name}`, in a shell"));
-    elsewhere.map(|(_, instead)| (*instead).to_owned()).or_else(of_program)
+    elsewhere.map(|(_, instead)| as_shown(instead).join(" ")).or_else(of_program)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::view::command;
+
+    #[test]
+    fn what_is_typed_for_the_program_is_told_from_a_prompt() {
+        for (text, instead) in [
+            ("apply", "`regatta apply`, in a shell"),
+            ("apply @", "`regatta apply @`, in a shell"),
+            ("undo @", "`regatta undo @`, in a shell"),
+            ("diff r7k3f/auth", "`regatta diff r7k3f/auth`, in a shell"),
+            ("Runs", "`regatta runs`, in a shell"),
+            ("results", "`regatta results`, in a shell"),
+            ("models", "/model"),
+            ("login", "`regatta login PROVIDER` stores a key"),
+            ("exec", "!COMMAND runs a command"),
+            ("sessions", "/resume"),
+            ("regatta runs", "`regatta runs`, in a shell"),
+            ("regatta run 'Fix it' -j 3", "`regatta run 'Fix it' -j 3`, in a shell"),
+            ("regatta --continue", "`regatta --continue`, in a shell"),
+        ] {
+            assert_eq!(for_program(text).as_deref(), Some(instead), "{text}");
+        }
+        for text in [
+            "test",
+            "review",
+            "commit",
+            "continue",
+            " apply",
+            "apply the patch",
+            "show me",
+            "yes",
+            "",
+            "regatta is what?",
+        ] {
+            assert_eq!(for_program(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn each_command_stands_once_and_is_none_of_this_program() {

@@ -1,6 +1,7 @@
 //! The settings of the user and of a project with their origins, and the folders of the program.
 
 mod data_paths;
+mod default_settings;
 mod error;
 mod fallback_chains;
 mod instructions;
@@ -21,6 +22,7 @@ mod value;
 pub mod yaml;
 
 pub use data_paths::{DataPaths, DataPathsError, make_private};
+pub use default_settings::DEFAULT_SETTINGS;
 pub use error::{Origin, Setting, SettingsError, UnknownKey};
 pub use fallback_chains::{FallbackChains, RevertPolicy};
 pub use instructions::{TextError, read_context_file, text_or_file};

@@ -10,19 +10,30 @@ const SEARCH: &str = "leave it out: the model fetches pages with curl";
 const NO_MCP: &str = "leave it out: MCP servers are not implemented yet";
 const NO_EXTENSION: &str = "leave it out: extensions are not implemented yet";
 
-/// The options, separated by blanks; `NAME=VALUE` is an option with this value only. An empty text stands
-/// where the command has the options itself. Places such as `<N>` are the value that was typed.
+/// The options, separated by blanks; `NAME=VALUE` is an option with this value only, where `KEY=` stands for a
+/// setting such as `a.b=c`, `N` for a number and `WORD` for one word. An empty text stands where the command has
+/// the options itself. Places such as `<N>` are the value that was typed.
 #[rustfmt::skip]
 pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     (
         "-P -n --parallel --parallelism --concurrency --max-concurrency --max-procs --max-parallel --workers \
-         --threads --agents --instances",
+         --threads --agents=N --instances",
         "--jobs <N>",
         "regatta run --jobs <N> TASK…",
     ),
-    ("--timeout --max-time --time-limit --deadline", "--limit wall=<20m>", "timeout <20m> regatta -p PROMPT"),
     (
-        "--max-turns --max-steps --max-iterations --max-session-turns",
+        "--agents --agents-file",
+        "leave it out: each TASK is an agent of its own",
+        "regatta run TASK… (each is an agent of its own)",
+    ),
+    (
+        "-l --load-average --max-load --load",
+        "--jobs N (so many at once; the load is not looked at)",
+        "regatta run --jobs N TASK…",
+    ),
+    ("--timeout --wall --max-time --time-limit --deadline", "--limit wall=<20m>", "timeout <20m> regatta -p PROMPT"),
+    (
+        "--turns --max-turns --max-steps --max-iterations --max-session-turns",
         "--limit turns=<40>",
         "regatta run --limit turns=<40> TASK",
     ),
@@ -31,7 +42,7 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "--limit cost=<2.00>USD (of each task)",
         "regatta run --limit cost=<2.00>USD TASK",
     ),
-    ("--max-tokens --token-limit", "--limit tokens=<400k>", "regatta run --limit tokens=<400k> TASK"),
+    ("--max-tokens --tokens --token-limit", "--limit tokens=<400k>", "regatta run --limit tokens=<400k> TASK"),
     ("--permission-mode=plan -s=read-only --sandbox=read-only", IN_COPY, "--tools read"),
     ("--permission-mode=acceptEdits", "--approval-mode write", "--approval-mode write"),
     (
@@ -48,7 +59,12 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         ALLOWED,
         ALLOWED,
     ),
-    ("--sandbox -s", IN_COPY, "regatta run TASK (works in a copy)"),
+    ("-s=danger-full-access --sandbox=danger-full-access --sandbox=off --sandbox=none", IN_COPY, ALLOWED),
+    ("--sandbox -s=workspace-write", IN_COPY, "regatta run TASK (works in a copy)"),
+    ("-s=N", "--chunk N (so many items in a task)", "regatta run --each SPEC --chunk N --exec 'CMD {{items}}'"),
+    // Git, make and curl have it.
+    ("-s", "--quiet", "--quiet"),
+    ("--docker --podman --container --rm", IN_COPY, "regatta run TASK (works in a copy)"),
     ("--worktree -w", IN_COPY, "regatta run TASK (works in a copy)"),
     ("--read-only --readonly", "--merge none (your files stay as they are)", "--tools read"),
     ("--output-format=text --format=text", "leave it out: it prints text", "--mode text"),
@@ -76,7 +92,7 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("--env -e", "<NAME=VALUE> regatta run --pass-env <NAME> …", "<NAME=VALUE> regatta …"),
     ("--watch --follow", "regatta logs RUN --follow", "regatta logs SESSION --follow"),
     (
-        "--background --bg --daemon -b -d",
+        "--background --bg --daemon -b -d --detached",
         "regatta run … &\nregatta logs RUN --follow",
         "regatta -p PROMPT &",
     ),
@@ -86,6 +102,22 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "regatta run TASK… (when a task fails, the others go on)",
     ),
     ("--halt --stop-on-error --exit-on-error --bail", "--fail-fast", "regatta run --fail-fast TASK…"),
+    (
+        "--delimiter",
+        "tr <SIGN:','> '\\n' | regatta run --each - …",
+        "tr <SIGN:','> '\\n' | regatta run --each - 'What to do with {{item}}'",
+    ),
+    (
+        "--no-run-if-empty",
+        "leave it out: without items nothing is run",
+        "regatta run --each - 'What to do with {{item}}'",
+    ),
+    (
+        "-E --eof",
+        "leave it out: each line of --each - is an item",
+        "regatta run --each - 'What to do with {{item}}'",
+    ),
+    ("-B --always-make", "leave it out: each run does all its tasks", "regatta run TASK…"),
     ("-0 --print0", "--null", "regatta run --each - --null 'What to do with {{item}}'"),
     ("--stdin", "--each -", "leave it out: standard input comes before the prompt"),
     ("-a --arg-file --items --input", "--each @<FILE>", "@<FILE> (as a prompt)"),
@@ -101,7 +133,12 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "git ls-files | grep -v <PATTERN> | regatta run --each - …",
         "git ls-files | grep -v <PATTERN> | regatta run --each - 'What to do with {{item}}'",
     ),
-    ("-i --image --images", "@<FILE> (in the prompt)", "@<FILE> (as a prompt)"),
+    (
+        "-i --image --images",
+        "leave it out: name the file in the prompt (its model reads it)",
+        "@<FILE> (as a prompt)",
+    ),
+    ("--prompt-file", "regatta run \"$(cat <FILE>)\"", "@<FILE> (as a prompt)"),
     (
         "-I --replace",
         "{{item}} (in the command or the prompt)",
@@ -112,7 +149,22 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "--chunk <N>",
         "regatta run --each SPEC --chunk <N> --exec 'CMD {{items}}'",
     ),
-    ("-x --command --cmd --run", "--exec <CMD>", "regatta run --exec <CMD>"),
+    ("--command --cmd --run", "--exec <CMD>", "regatta run --exec <CMD>"),
+    // Of pytest, and nearly that of xargs.
+    ("-x", "--fail-fast", "regatta run --fail-fast TASK…"),
+    ("-c=model= --config=model=", "--model <MODEL>", "--model <MODEL>"),
+    ("-c=model_provider= --config=model_provider=", "--model <PROVIDER>/ID", "--provider <PROVIDER> --model ID"),
+    (
+        "-c=model_reasoning_effort= --config=model_reasoning_effort=",
+        "--model MODEL:<high>",
+        "--thinking <LEVEL>",
+    ),
+    (
+        "-c=approval_policy= --config=approval_policy= -c=sandbox_mode= --config=sandbox_mode=",
+        "--approval-mode ask",
+        "--approval-mode ask",
+    ),
+    ("-c=KEY= --config=KEY= --enable --disable", SETTINGS, SETTINGS),
     ("-c", "--exec <CMD>", ""),
     ("-p --print", "regatta run <TASK> (without an option)", ""),
     ("-t --text --prompt --message --instructions", "regatta run <TASK> (without an option)", "-p <PROMPT>"),
@@ -157,6 +209,16 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("--title --session-name", "--label <TEXT>", "/name <TEXT> (in the conversation)"),
     ("--name", "", "/name <TEXT> (in the conversation)"),
     ("--settings --config --profile --setting-sources", SETTINGS, SETTINGS),
+    (
+        "--bare --no-context --ignore-user-config --ignore-rules",
+        "leave it out: a task reads AGENTS.md only",
+        "--no-context-files",
+    ),
+    (
+        "--ide --chrome --no-chrome --tmux --no-alt-screen --remote --teleport",
+        "leave it out: a run works in any terminal",
+        "leave it out: a session works in any terminal",
+    ),
     ("--mcp-config --strict-mcp-config --mcp-debug", NO_MCP, NO_MCP),
     ("--plugin-dir --extensions --with-extension --with-builtin", NO_EXTENSION, NO_EXTENSION),
     ("--debug --trace --log-level --print-logs", "-v", "-v"),
@@ -171,7 +233,32 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "--dry-run",
         "regatta run --dry-run TASK…",
     ),
-    ("--branch", "--merge branch\n--onto <BRANCH>", "regatta run --merge branch TASK"),
+    ("--branch -b=WORD", "--merge branch\n--onto <BRANCH>", "regatta run --merge branch TASK"),
+    ("--stack", "--merge stack (a commit per task)", "regatta run --merge stack TASK"),
+    ("--patch", "--merge patch", "regatta run --merge patch TASK"),
+    (
+        "--base --from --ref --start-point --rev --revision",
+        "git checkout <REF> (before it: a run begins with the files of your tree)",
+        "git checkout <REF> (before it)",
+    ),
+    ("--rebase", "git rebase (after it)", "git rebase (after it)"),
+    ("--push", "git push (after it)", "git push (after it)"),
+    ("--tag", "git tag <NAME> (after it)", "git tag <NAME> (after it)"),
+    (
+        "--pr --pull-request --create-pr",
+        "--merge branch\ngh pr create (after it)",
+        "gh pr create (after it)",
+    ),
+    (
+        "--must-change --require-change --require-changes",
+        "--plan FILE (in which a task has `must_change = true`)",
+        "regatta run --plan FILE (in which a task has `must_change = true`)",
+    ),
+    (
+        "--depends-on --depends_on --after --needs --priority",
+        "--plan FILE (in which a task has `depends_on` and `priority`)",
+        "regatta run --plan FILE (in which a task has `depends_on` and `priority`)",
+    ),
     (
         "--commit --auto-commit --auto-commits --squash",
         "--merge stack (a commit per task)",

@@ -5,11 +5,44 @@ use crate::elsewhere::{SETTINGS, UPDATE, with_value};
 
 /// The command that gets an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::args) enum CommandKind {
+pub(crate) enum CommandKind {
     Run,
     Session,
     /// Another command. Only what it takes helps there.
     Other,
+}
+
+/// A way in which the table may have a value: `NAME=VALUE`, `NAME=KEY=` for a value `KEY=…`, `NAME=N` for a
+/// number, and `NAME=WORD` for one word.
+struct ValueKind<'a> {
+    name: String,
+    /// What the places of the row are filled with.
+    value: &'a str,
+}
+
+/// Returns how the table may have a value.
+fn kinds_of(value: &str) -> Vec<ValueKind<'_>> {
+    let mut kinds = vec![ValueKind { name: value.to_owned(), value }];
+    if let Some((key, of_key)) = key_and_value(value) {
+        let of_key = of_key.trim_matches(['"', '\'']);
+        let names = [format!("{key}="), "KEY=".to_owned()];
+        kinds.extend(names.map(|name| ValueKind { name, value: of_key }));
+    }
+    if value.parse::<u64>().is_ok() {
+        kinds.push(ValueKind { name: "N".to_owned(), value });
+    }
+    if !value.contains(char::is_whitespace) && value.starts_with(char::is_alphabetic) {
+        kinds.push(ValueKind { name: "WORD".to_owned(), value });
+    }
+    kinds
+}
+
+/// Returns the two parts of `model=gpt-5` or `a.b=c`, as the setting of a command line is typed.
+pub(in crate::args) fn key_and_value(word: &str) -> Option<(&str, &str)> {
+    let (key, value) = word.split_once('=')?;
+    let is_key = key.starts_with(|first: char| first.is_ascii_alphabetic());
+    let is_of_key = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
+    (is_key && key.chars().all(is_of_key)).then_some((key, value))
 }
 
 /// What stands before the reason why an option is not needed.
@@ -17,7 +50,7 @@ const OMIT: &str = "leave it out";
 
 /// Returns what does here what an option of other programs does there. `takes` says which options the
 /// command takes, and `value` is what was typed as the value.
-pub(in crate::args) fn option(
+pub(crate) fn option(
     word: &str,
     kind: CommandKind,
     value: Option<&str>,
@@ -25,8 +58,10 @@ pub(in crate::args) fn option(
 ) -> Option<Vec<String>> {
     let of =
         |typed: &str| OPTIONS.iter().find(|(names, ..)| names.split(' ').any(|name| name == typed));
-    let with_value_only = value.and_then(|value| of(&format!("{word}={value}")));
-    let (_, run, session) = with_value_only.or_else(|| of(word))?;
+    let kinds = value.map(kinds_of).unwrap_or_default().into_iter();
+    let mut with_value_only =
+        kinds.filter_map(|kind| Some((of(&format!("{word}={}", kind.name))?, Some(kind.value))));
+    let ((_, run, session), value) = with_value_only.next().or_else(|| Some((of(word)?, value)))?;
     let first = |text: &str| takes(text.split_whitespace().next().unwrap_or_default());
     let is_same = run == session && [SETTINGS, UPDATE].contains(run);
     let instead = match kind {
@@ -66,8 +101,11 @@ pub(super) mod tests {
             for typed in OPTIONS.iter().flat_map(|(names, ..)| names.split(' ')) {
                 let (word, value) = typed.split_once('=').unzip();
                 let word = word.unwrap_or(typed);
+                let value = value.map(|value| if value == "N" { "7" } else { value });
                 let instead = option(word, kind, value, &|_| false);
-                assert!(instead.is_some() != taken.contains(word), "{command} {typed}");
+                // A flag may take a value elsewhere.
+                let is_meant = value.is_some() || instead.is_some() != taken.contains(word);
+                assert!(is_meant, "{command} {typed}");
                 for line in instead.into_iter().flatten().filter(|line| line.starts_with('-')) {
                     let option = line.split(' ').next().unwrap_or_default();
                     assert!(taken.contains(option), "{command} {typed}: {line}");

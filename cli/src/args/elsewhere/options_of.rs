@@ -3,8 +3,22 @@
 use crate::elsewhere::with_value;
 
 /// Options of other programs, with what does the same in a command that is neither `regatta run` nor a
-/// session. None of these removes more than was asked for.
+/// session, or behind `--each`. None of these removes more than was asked for.
 const OPTIONS_OF: &[(&str, &str, &str)] = &[
+    // As xargs has them: what stands behind `run --each` is from there.
+    ("run --each", "-d=\\n --delimiter=\\n", "leave it out: each line is an item"),
+    ("run --each", "-d=\\0 --delimiter=\\0", "--null"),
+    ("run --each", "-d", "tr <SIGN:','> '\\n' | regatta run --each - …"),
+    ("run --each", "-r", "leave it out: without items nothing is run"),
+    ("run --each", "-s --max-chars --size", "--chunk N (so many items in a task)"),
+    ("run --each", "-x --exit", "--chunk N (so many items in a task)"),
+    ("run --each", "-e", "leave it out: each line is an item"),
+    ("run --each", "-t", "-v"),
+    ("run --each", "-p", "--dry-run (lists the tasks)"),
+    ("run --each", "-o --open-tty", "leave it out: a command has no terminal"),
+    ("run --each", "-i", "{{item}} (in the command or the prompt)"),
+    ("run --each", "-l", "--chunk <N> (so many items in a task)"),
+    ("run --each", "-n", "--jobs <N>\n--chunk <N> (so many items in a task)"),
     ("runs", "--last --max-count --head", "-n <N>"),
     ("runs list", "--last --max-count --head", "-n <N>"),
     ("runs", "-a", "--all"),
@@ -53,7 +67,9 @@ pub(in crate::args) fn option_of(
     value: Option<&str>,
 ) -> Option<Vec<String>> {
     let is_it = |(of, names, _): &&(&str, &str, &str)| {
-        *of == command && names.split(' ').any(|name| name == word)
+        let with_value = || value.map(|value| format!("{word}={value}"));
+        let is_it = |name: &str| name == word || with_value().as_deref() == Some(name);
+        *of == command && names.split(' ').any(is_it)
     };
     OPTIONS_OF.iter().find(is_it).map(|(.., instead)| with_value(instead, value))
 }
@@ -70,7 +86,7 @@ mod tests {
     fn no_option_of_the_table_is_one_of_its_command_and_each_stands_once() {
         let mut seen = BTreeSet::new();
         for (name, options, instead) in OPTIONS_OF {
-            let taken = taken(name);
+            let taken = taken(name.trim_end_matches(" --each"));
             for option in options.split(' ') {
                 assert!(!taken.contains(option), "{name} {option}");
                 assert!(seen.insert((name, option)), "{name} {option}");

@@ -9,14 +9,17 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{SECRET, can_converse, command_names, has_help, names_of_runs, public_grammar};
 use crate::args::elsewhere;
-use crate::args::{Arguments, Command, LaunchArgs, RunArgs};
-use crate::elsewhere::may_be_target;
+use crate::args::{Arguments, Command, LaunchArgs};
+use crate::elsewhere::{TypedOption, may_be_target, split, with_options};
 use crate::not_implemented;
 use crate::render::{shell_word, shell_words};
-use regatta::each::NamedPrompt;
 use regatta::error::Error;
 
 mod files;
+mod tasks;
+
+pub(crate) use files::glob_of;
+use tasks::refuse_run;
 
 /// What stands behind a command that sends a mistyped word after all.
 const ASKS: &str = "(asks a model)";
@@ -38,7 +41,7 @@ pub(super) fn refuse(arguments: &Arguments, line: &[OsString]) -> Result<(), Err
             words.map_or(Ok(()), |words| refuse_session(args, &words, line, folder))
         }
         Command::Run(args) if args.exec.is_none() && args.each.is_none() && args.plan.is_none() => {
-            refuse_run(args, args.tasks.len().saturating_sub(behind), folder)
+            refuse_run(args, args.tasks.len().saturating_sub(behind), line, folder)
         }
         _ => Ok(()),
     }
@@ -51,18 +54,27 @@ fn refuse_session(
     folder: &Path,
 ) -> Result<(), Error> {
     let Some((first, rest)) = words.split_first() else { return Ok(()) };
-    let typed = typed_from(first, line);
+    let options = typed_options("launch", line);
     if !args.print {
         if let Some(task) = first.strip_prefix("@/").filter(|_| !Path::new(&first[1..]).exists()) {
             return Err(Error::usage(format!("there is no file `/{task}`"))
                 .hint(format!("regatta runs show {}", shell_word(first))));
         }
-        let may_be_command = is_one_word(first) && !names_file(first);
-        return match may_be_command {
-            true => Err(no_such_command(words, &typed, folder)),
-            false => Ok(()),
-        };
+        let has_file = names_file(first);
+        let may_be_command = |word: &&str| is_one_word(word) && !names_file(word) && !has_file;
+        let Some(at) = words.iter().position(may_be_command) else { return Ok(()) };
+        let typed = typed_from(words[at], line);
+        return Err(match at {
+            0 => no_such_command(words, &typed, folder, &options),
+            _ => {
+                let instead = instead_of(&typed, folder).into_iter();
+                let as_typed = format!("regatta -p {} {ASKS}", shell_words(words));
+                with_hints(no_command(words[at].trim()), instead.chain([as_typed]), &options)
+            }
+        });
     }
+    refuse_value_of_flag(words, line, &options)?;
+    let typed = typed_from(first, line);
     let line = line.iter().take_while(|word| *word != "--");
     let at = |is_it: &dyn Fn(&str) -> bool| {
         line.clone().position(|word| word.to_str().is_some_and(is_it))
@@ -75,7 +87,7 @@ fn refuse_session(
     };
     if !instead.is_empty() {
         let rest = (!rest.is_empty()).then(|| format!("regatta -p {} {ASKS}", shell_words(rest)));
-        return Err(with_hints(no_command(first), instead.into_iter().chain(rest)));
+        return Err(with_hints(no_command(first), instead.into_iter().chain(rest), &options));
     }
     let prompts: Vec<_> = words.iter().filter(|word| !names_file(word)).collect();
     if prompts.len() > 1 && prompts.iter().all(|word| is_one_word(word)) {
@@ -87,11 +99,42 @@ fn refuse_session(
     Ok(())
 }
 
+/// Refuses one word behind an option that takes no value, beside a prompt: another program's option of this
+/// name may take one.
+fn refuse_value_of_flag(
+    words: &[&str],
+    line: &[OsString],
+    options: &[TypedOption],
+) -> Result<(), Error> {
+    if words.iter().all(|word| is_one_word(word)) {
+        return Ok(());
+    }
+    let line: Vec<_> = line.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let typed: Vec<_> = line.iter().copied().take_while(|word| *word != "--").collect();
+    let is_flag =
+        |word: &str| word.starts_with('-') && !word.contains('=') && !is_print_option(word);
+    let is_value = |word: &str| words.contains(&word) && is_one_word(word) && !names_file(word);
+    let found = typed.windows(2).find(|pair| is_flag(pair[0]) && is_value(pair[1]));
+    let Some([flag, word]) = found else { return Ok(()) };
+    let error = Error::usage(format!("`{flag}` takes no value, and `{word}` is one word"));
+    let hints =
+        [format!("leave out `{word}`"), format!("regatta -p -- {} {ASKS}", shell_words(words))];
+    Err(with_hints(error, hints, options))
+}
+
 /// Returns the words of a line from `first` on, as far as a message may quote them.
 pub(super) fn typed_from<'a>(first: &str, line: &'a [OsString]) -> Vec<&'a str> {
     let words = line.iter().skip(1).filter_map(|word| word.to_str());
     let words = words.skip_while(|word| *word != first);
-    words.take_while(|word| !word.starts_with(SECRET)).collect()
+    let words = words.take_while(|word| !word.starts_with(SECRET)).enumerate();
+    words.map(|(at, word)| if at == 0 { word.trim() } else { word }).collect()
+}
+
+/// Returns the options of `command` that a line has.
+pub(super) fn typed_options(command: &str, line: &[OsString]) -> Vec<TypedOption> {
+    let words: Vec<_> = line.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let grammar = public_grammar();
+    grammar.find_subcommand(command).map(|command| split(command, &words).0).unwrap_or_default()
 }
 
 /// Returns whether a word is the option `-p`, alone or with others such as in `-cp`.
@@ -117,21 +160,34 @@ enum Caller {
 }
 
 /// Returns the refusal of a session whose prompts are `words`, the first of which is one word. `typed` is
-/// the line from that word on, with its options.
-pub(super) fn no_such_command(words: &[&str], typed: &[&str], folder: &Path) -> Error {
-    let first = words.first().copied().unwrap_or_default();
+/// the line from that word on, with its options, and `options` are those of a session in the whole line.
+pub(super) fn no_such_command(
+    words: &[&str],
+    typed: &[&str],
+    folder: &Path,
+    options: &[TypedOption],
+) -> Error {
+    let first = words.first().copied().unwrap_or_default().trim();
     let caller = if can_converse() { Caller::Terminal } else { Caller::Script };
-    let instead = instead_of(typed, folder).into_iter();
-    with_hints(no_command(first), instead.chain([as_prompt(words, caller)]))
+    let instead = instead_of(typed, folder);
+    // Of a line with unknown options, only the first word is known to be no option's value.
+    let is_part = words.len() == 1 && typed.len() > 1;
+    let as_prompt = (!is_part || instead.is_empty()).then(|| as_prompt(words, caller));
+    with_hints(no_command(first), instead.into_iter().chain(as_prompt), options)
 }
 
 fn no_command(word: &str) -> Error {
     Error::usage(format!("no such command: `{word}`"))
 }
 
-fn with_hints(error: Error, hints: impl IntoIterator<Item = String>) -> Error {
+/// Adds hints, each with those of the options that its command takes.
+fn with_hints(
+    error: Error,
+    hints: impl IntoIterator<Item = String>,
+    options: &[TypedOption],
+) -> Error {
     let mut error = error;
-    for hint in hints {
+    for hint in hints.into_iter().map(|hint| with_options(&hint, options)) {
         // Two tables may have the same command.
         let command = hint.trim_end_matches(ASKS).trim_end();
         if !error.hints.iter().any(|known| known == command) {
@@ -143,50 +199,11 @@ fn with_hints(error: Error, hints: impl IntoIterator<Item = String>) -> Error {
 
 /// Returns the command that sends words as a prompt. A conversation needs a terminal.
 fn as_prompt(words: &[&str], caller: Caller) -> String {
-    let prompt = shell_word(&words.join(" "));
+    let prompt = shell_word(words.join(" ").trim());
     match caller {
         Caller::Terminal if words.len() > 1 => format!("regatta {prompt} {ASKS}"),
         Caller::Terminal | Caller::Script => format!("regatta -p {prompt} {ASKS}"),
     }
-}
-
-/// Refuses tasks of one word each, of which the first `typed` stand before `--`.
-fn refuse_run(args: &RunArgs, typed: usize, folder: &Path) -> Result<(), Error> {
-    let prompts: Vec<_> =
-        args.tasks[..typed].iter().map(|task| NamedPrompt::parse(task).prompt).collect();
-    let prompts: Vec<_> = prompts.iter().map(String::as_str).collect();
-    let Some(at) = prompts.iter().position(|prompt| is_one_word(prompt)) else { return Ok(()) };
-    let word = prompts[at];
-    let words: Vec<_> = args.tasks.iter().map(String::as_str).collect();
-    let as_typed = [format!("regatta run -- {} {ASKS}", shell_words(&words))];
-    if args.tasks.len() > 1 && prompts.iter().all(|prompt| is_one_word(prompt)) {
-        let error = Error::usage(format!("these are {} tasks of one word each", args.tasks.len()));
-        let joined = [format!("regatta run {}", shell_word(&prompts.join(" ")))];
-        let command = instead_of_task(&prompts, folder);
-        let hints = if prompts[1..].iter().all(|word| may_be_target(word)) {
-            [command, joined.into()]
-        } else if command_names().iter().any(|name| name == word) {
-            [joined.into(), command]
-        } else {
-            [joined.into(), Vec::new()]
-        };
-        return Err(with_hints(error, hints.into_iter().flatten().chain(as_typed)));
-    }
-    let instead = match word {
-        "help" => vec!["regatta run --help".to_owned()],
-        word => instead_of_task(&[word], folder),
-    };
-    let error = Error::usage(format!("`{word}` is one word, and a TASK is a prompt"));
-    Err(with_hints(error, instead.into_iter().chain(as_typed)))
-}
-
-/// Returns what to type in place of a command that was typed behind `run`, which may be meant as `runs`.
-fn instead_of_task(words: &[&str], folder: &Path) -> Vec<String> {
-    let Some((word, rest)) = words.split_first() else { return Vec::new() };
-    if names_of_runs().iter().any(|name| name == word) {
-        return vec![with_targets(&format!("regatta runs {word}"), rest)];
-    }
-    instead_of(words, folder)
 }
 
 /// Returns what to type in place of a command that `regatta runs` does not have.
@@ -223,7 +240,7 @@ pub(crate) fn instead_of_path(verb: &str, path: &[String], topics: &[&str]) -> V
 /// Returns what to type in place of a command, if there is something.
 fn instead_of(words: &[&str], folder: &Path) -> Vec<String> {
     let Some((word, rest)) = words.split_first() else { return Vec::new() };
-    if let Some(instead) = files::instead_of(word) {
+    if let Some(instead) = files::instead_of(words) {
         return vec![instead];
     }
     if *word == "@" || word.starts_with("@/") {
@@ -286,10 +303,22 @@ fn with_rest(command: &str, rest: &[&str]) -> String {
 
 /// Returns a command with what stands behind it, if that names a run or tasks of it.
 fn with_targets(command: &str, rest: &[&str]) -> String {
-    match rest.first().is_some_and(|first| may_be_target(first)) {
+    let is_kept = |first: &&str| may_be_target(first) || takes_names(command);
+    match rest.first().is_some_and(is_kept) {
         true => format!("{command} {}", shell_words(rest)),
         false => command.to_owned(),
     }
+}
+
+/// Returns whether a command takes names that are no runs, tasks or prompts, such as that of a shell.
+fn takes_names(command: &str) -> bool {
+    let grammar = public_grammar();
+    let mut words = command.split(' ').skip(1);
+    let command = words.try_fold(&grammar, |command, word| command.find_subcommand(word));
+    let names = command.into_iter().flat_map(clap::Command::get_positionals);
+    let mut names = names.filter_map(clap::Arg::get_value_names).flatten().peekable();
+    names.peek().is_some()
+        && names.all(|name| !["RUN", "TASK", "PROMPT"].iter().any(|it| name.contains(it)))
 }
 
 fn is_in_repository(folder: &Path) -> bool {
@@ -297,9 +326,10 @@ fn is_in_repository(folder: &Path) -> bool {
     folder.ancestors().any(|folder| folder.join(".git").exists())
 }
 
-/// Returns whether a prompt is one word. Scripts whose letters are wide have no spaces between words, and
+/// Returns whether a prompt is one word, blanks around it left out. Scripts whose letters are wide have no spaces between words, and
 /// a placeholder is no command.
 pub(super) fn is_one_word(prompt: &str) -> bool {
+    let prompt = prompt.trim();
     let is_wide = prompt.width() > prompt.chars().count();
     let is_other = prompt.is_empty() || prompt.contains("{{") || is_wide;
     !is_other && !prompt.contains(char::is_whitespace)

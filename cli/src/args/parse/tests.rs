@@ -176,7 +176,7 @@ fn a_usage_error_is_in_our_own_form() {
         ),
         (
             &["--model", "a/b", "lgos"],
-            "error: no such command: `lgos`\n  try: regatta logs\n  try: regatta -p lgos (asks a model)",
+            "error: no such command: `lgos`\n  try: regatta logs\n  try: regatta -p --model a/b lgos (asks a model)",
         ),
     ];
     let said: Vec<_> = cases.iter().map(|(words, _)| usage_error_of(words)).collect();

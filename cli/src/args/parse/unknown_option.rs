@@ -11,6 +11,7 @@ use super::{SECRET, command_of, help, mistyped, public_grammar};
 use crate::args::MergeChoice;
 use crate::args::elsewhere::{self, CommandKind};
 use crate::args::parse::launch_line::LAUNCH;
+use crate::elsewhere::level;
 use crate::render::shell_word;
 use regatta::error::Error;
 
@@ -32,6 +33,36 @@ pub(super) fn refuse_one_dash(line: &[OsString]) -> Result<(), Error> {
         Some(_) => Err(unknown_option(word, command, line)),
         None => Ok(()),
     }
+}
+
+/// Refuses `-c KEY=VALUE` in a session: elsewhere it is a setting, and here a prompt behind `--continue`.
+///
+/// # Errors
+/// There is such an option.
+pub(super) fn refuse_setting(line: &[OsString]) -> Result<(), Error> {
+    let words: Vec<_> = line.iter().skip(1).map_while(|word| word.to_str()).collect();
+    let [LAUNCH, words @ ..] = words.as_slice() else { return Ok(()) };
+    let words: Vec<_> = words.iter().copied().take_while(|word| *word != "--").collect();
+    // A word that may be a command is refused with all that stands behind it.
+    if words.first().is_some_and(|first| !first.starts_with('-') && mistyped::is_one_word(first)) {
+        return Ok(());
+    }
+    let value = words.iter().enumerate().find_map(|(at, word)| {
+        let attached = word.strip_prefix("-c").filter(|_| !word.starts_with("--"))?;
+        let value = match attached.strip_prefix('=').unwrap_or(attached) {
+            "" => words.get(at + 1).copied()?,
+            attached => attached,
+        };
+        // What has blanks is a prompt, if they are not in quotes.
+        let (_, set) = elsewhere::key_and_value(value)?;
+        let is_quoted = set.starts_with(['"', '\'', '[', '{']);
+        (is_quoted || !set.contains(char::is_whitespace)).then_some(value)
+    });
+    let Some(value) = value else { return Ok(()) };
+    let instead = elsewhere::option("-c", CommandKind::Session, Some(value), &|_| true);
+    let error = Error::usage("`-c` takes no value")
+        .because("it continues the latest session of this folder");
+    Err(instead.into_iter().flatten().chain([help(None)]).fold(error, Error::hint))
 }
 
 /// Returns a word such as `-json` with two dashes, if it may be an option with a long name.
@@ -56,7 +87,11 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
         && !first.starts_with('-')
         && mistyped::is_one_word(first)
     {
-        return mistyped::no_such_command(&[first], &words[2..], Path::new("."));
+        let options = mistyped::typed_options(LAUNCH, line);
+        return mistyped::no_such_command(&[first], &words[2..], Path::new("."), &options);
+    }
+    if let Some(error) = lacks_value(word, command, &words) {
+        return error;
     }
     let error = Error::usage(format!("no such option: `{word}`"));
     if command == Some("run") && word.contains(char::is_whitespace) {
@@ -74,6 +109,22 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
     let name = part.split('=').next().unwrap_or_default();
     let instead = long.or_else(|| instead_of(name, word, command, &words));
     instead.into_iter().flatten().chain([help(command)]).fold(error, Error::hint)
+}
+
+/// Returns the error of an option without its value, where the next option was taken for it: `--name -x`.
+fn lacks_value(word: &str, command: Option<&str>, words: &[&str]) -> Option<Error> {
+    let grammar = public_grammar();
+    let (top, below) = commands_of(&grammar, command, words)?;
+    let at = words.iter().position(|it| *it == word)?;
+    let before = *words.get(at.checked_sub(1)?)?;
+    let arg = find(below.unwrap_or(top), before).filter(|arg| arg.get_action().takes_values())?;
+    let least = arg.get_num_args().map_or(1, |range| range.min_values());
+    (least > 0).then(|| {
+        Error::usage(format!("`{before}` needs a value"))
+            .because(format!("`{word}` is taken as an option"))
+            .hint(text(arg, None))
+            .hint(help(command))
+    })
 }
 
 /// Returns the grammar of a command, and that of the command below it that the words name.
@@ -113,6 +164,11 @@ fn instead_of(
     if !letters.is_empty() && letters.chars().all(is_letter) {
         return None;
     }
+    let of_each = || {
+        let is_each = |word: &&str| *word == "--each" || word.starts_with("--each=");
+        let has_items = kind == CommandKind::Run && words.iter().any(is_each);
+        has_items.then(|| elsewhere::option_of("run --each", name, value))?
+    };
     let of_command = || {
         let below =
             below.map(|below| format!("{} {}", command.unwrap_or_default(), below.get_name()));
@@ -120,7 +176,8 @@ fn instead_of(
     };
     // `-m` is the model in other programs, and `--merge` in a run.
     let is_mode = || value.is_some_and(|value| value.parse::<MergeChoice>().is_ok());
-    let of_others = || of_command().or_else(|| elsewhere::option(name, kind, value, &takes));
+    let of_others =
+        || of_each().or_else(of_command).or_else(|| elsewhere::option(name, kind, value, &takes));
     if let Some(instead) = (name != "-m" || !is_mode()).then(of_others).flatten() {
         return Some(instead);
     }
@@ -181,7 +238,16 @@ fn text(arg: &Arg, value: Option<&str>) -> String {
     let long = format!("--{}", arg.get_long().unwrap_or_default());
     let name = arg.get_value_names().and_then(|names| names.first());
     let Some(name) = name.filter(|_| arg.get_action().takes_values()) else { return long };
-    match value.filter(|_| long != SECRET) {
+    // Another program may have other values.
+    let is_value = |value: &str| {
+        let parser = arg.get_value_parser().clone();
+        let one = clap::Command::new("one").no_binary_name(true);
+        let one = one.arg(Arg::new("value").allow_hyphen_values(true).value_parser(parser));
+        let values = value.split(|it| Some(it) == arg.get_value_delimiter());
+        values.into_iter().all(|value| one.clone().try_get_matches_from([value]).is_ok())
+    };
+    let meant = value.filter(|_| long == "--thinking").and_then(level).or(value);
+    match meant.filter(|value| long != SECRET && is_value(value)) {
         Some(value) => format!("{long} {}", shell_word(value)),
         None => format!("{long} {name}"),
     }

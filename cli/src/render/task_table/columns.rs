@@ -10,6 +10,10 @@ use crate::render::terminal::OutputWidth;
 const NARROW_LABELS: usize = 32;
 const WIDE_LABELS: usize = 100;
 
+/// The longest name of a task: it is copied, and is whole where the row has room for it. Notes and usage then
+/// have other places.
+const NAME: usize = 48;
+
 /// How many columns a wide terminal leaves for notes before the column of labels becomes wider.
 const NOTE: usize = 40;
 
@@ -44,8 +48,12 @@ impl Columns {
         let task = match table.room {
             OutputWidth::Pipe => task,
             OutputWidth::Columns(columns) => {
-                let others = outcome + lines + 19 + if used { USAGE } else { 0 } + NOTE;
-                task.min(columns.saturating_sub(others).clamp(NARROW_LABELS, WIDE_LABELS))
+                // A count of files may have six digits.
+                let least = outcome + lines + 20;
+                let others = least + if used { USAGE } else { 0 } + NOTE;
+                let name = columns.saturating_sub(least).min(NAME);
+                let room = columns.saturating_sub(others).max(name);
+                task.min(room.clamp(NARROW_LABELS, WIDE_LABELS))
             }
         };
         let whole = task + outcome + lines + 19 + USAGE;

@@ -14,7 +14,16 @@ pub enum FoundModel {
     /// This model, for this reason.
     One(ModelRoute, String),
     /// None, or too many: this was found.
-    Unclear(String),
+    Unclear(FoundModels),
+}
+
+/// What was found where no model is clear.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundModels {
+    /// The places that were looked at, for people.
+    pub said: String,
+    /// Models that can be named: `PROVIDER/ID`.
+    pub models: Vec<String>,
 }
 
 /// Looks for a model. Servers on this machine are asked, in 300 milliseconds at most.
@@ -28,7 +37,10 @@ pub async fn find_model(user: &UserModels) -> FoundModel {
         }
     }
     match choose(&keyed, &local_servers(&LocalSources::All.servers(user)).await) {
-        FoundModel::Unclear(found) => FoundModel::Unclear(format!("{found}{}", in_file(user))),
+        FoundModel::Unclear(FoundModels { said, models }) => {
+            let models = models.into_iter().chain(of_file(user)).collect();
+            FoundModel::Unclear(FoundModels { said: format!("{said}{}", in_file(user)), models })
+        }
         one @ FoundModel::One(..) => one,
     }
 }
@@ -38,15 +50,18 @@ const LISTED: usize = 5;
 
 /// Returns what else can be said: the models of the file of models, and its mistakes.
 fn in_file(user: &UserModels) -> String {
-    let providers = user.file().providers.iter();
-    let models = providers
-        .flat_map(|(name, entry)| entry.models.keys().map(move |id| format!("{name}/{id}")));
-    let models: Vec<_> = models.collect();
+    let models: Vec<_> = of_file(user).collect();
     let some = models.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
     let more = if models.len() > LISTED { ", …" } else { "" };
     let listed = format!("; in {}: {some}{more}", user.file_shown());
     let listed = Some(listed).filter(|_| !models.is_empty());
     listed.into_iter().chain(user.faults().map(|fault| format!("; {fault}"))).collect()
+}
+
+/// Returns the models of the file of models.
+fn of_file(user: &UserModels) -> impl Iterator<Item = String> {
+    let providers = user.file().providers.iter();
+    providers.flat_map(|(name, entry)| entry.models.keys().map(move |id| format!("{name}/{id}")))
 }
 
 /// A provider with a key, and its default model if it has one.
@@ -114,7 +129,13 @@ fn choose(keyed: &[Keyed], servers: &[LocalServer]) -> FoundModel {
         LocalFound::Silent => Some(format!("; {} did not answer", server.provider)),
         LocalFound::Models(_) | LocalFound::Nothing => None,
     });
-    FoundModel::Unclear(format!("found: {keys}, and {local}{}", others.collect::<String>()))
+    let defaults = keyed.iter();
+    let defaults = defaults.filter_map(|(name, id)| id.as_ref().map(|id| format!("{name}/{id}")));
+    let models = models.iter().map(|(at, id)| format!("{at}/{id}"));
+    FoundModel::Unclear(FoundModels {
+        said: format!("found: {keys}, and {local}{}", others.collect::<String>()),
+        models: defaults.chain(models).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -164,8 +185,13 @@ mod tests {
         assert_eq!((route.to_string(), route.thinking), ("ollama/qwen3:8b".to_owned(), None));
         assert!(why.contains("only model of ollama"), "{why}");
         let keyed = [("openai".to_owned(), None), ("groq".to_owned(), None)];
-        let expected = "found: keys of openai, groq, and 1 model on this machine: ollama/qwen3:8b";
-        assert_eq!(choose(&keyed, &servers), FoundModel::Unclear(expected.to_owned()));
+        let said = "found: keys of openai, groq, and 1 model on this machine: ollama/qwen3:8b";
+        let found =
+            FoundModels { said: said.to_owned(), models: vec!["ollama/qwen3:8b".to_owned()] };
+        assert_eq!(choose(&keyed, &servers), FoundModel::Unclear(found));
+        let keyed = ["openai", "groq"].map(|name| (name.to_owned(), Some("main".to_owned())));
+        let FoundModel::Unclear(found) = choose(&keyed, &[]) else { panic!("chosen") };
+        assert_eq!(found.models, ["openai/main", "groq/main"]);
     }
 
     #[test]
@@ -178,8 +204,11 @@ mod tests {
         let expected = "found: no key of a provider, and 2 models on this machine: ollama/a, \
                         ollama/b; llama.cpp belongs to another user and was not asked; lm-studio did \
                         not answer";
-        assert_eq!(choose(&[], &servers), FoundModel::Unclear(expected.to_owned()));
+        let models = ["ollama/a", "ollama/b"].map(str::to_owned).to_vec();
+        let found = FoundModels { said: expected.to_owned(), models };
+        assert_eq!(choose(&[], &servers), FoundModel::Unclear(found));
         let nothing = "found: no key of a provider, and no model of a server on this machine";
-        assert_eq!(choose(&[], &[]), FoundModel::Unclear(nothing.to_owned()));
+        let found = FoundModels { said: nothing.to_owned(), models: Vec::new() };
+        assert_eq!(choose(&[], &[]), FoundModel::Unclear(found));
     }
 }

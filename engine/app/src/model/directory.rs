@@ -52,6 +52,15 @@ pub struct ModelScope {
 /// The provider whose models are called `NAME:TAG`.
 const OLLAMA: &str = "ollama";
 
+/// Returns whether a name is the id of a model but for capitals and hyphens: `GPT-5` and `gpt5` are `gpt-5`.
+fn is_spelled_like(id: &str, name: &str) -> bool {
+    let letters = |text: &str| {
+        let letters = text.chars().filter(|it| !['-', '_', ' '].contains(it));
+        letters.flat_map(char::to_lowercase).collect::<String>()
+    };
+    letters(id) == letters(name)
+}
+
 impl ModelDirectory {
     /// Returns a directory of these models.
     #[must_use]
@@ -151,6 +160,13 @@ impl ModelDirectory {
             && let [newest] = self.of_family(&route).as_slice()
         {
             route.id.clone_from(&newest.id);
+        }
+        if self.find(&route.provider, &route.id).is_none() {
+            let own = self.models.iter().filter(|model| model.provider == route.provider);
+            let mut same = own.filter(|model| is_spelled_like(&model.id, &route.id));
+            if let (Some(only), None) = (same.next(), same.next()) {
+                route.id.clone_from(&only.id);
+            }
         }
         if let Some(model) = self.find(&route.provider, &route.id) {
             model.check()?;
@@ -259,10 +275,13 @@ impl ModelDirectory {
     fn named_in<'a>(&self, models: &[&'a ListedModel], name: &str) -> Vec<&'a ListedModel> {
         let glob = GlobBuilder::new(&name.to_lowercase()).literal_separator(false).build().ok();
         let glob = glob.filter(|_| name.contains(['*', '?', '['])).map(|it| it.compile_matcher());
-        let ways: [&dyn Fn(&ListedModel) -> bool; 3] = [
+        let last = |model: &ListedModel| model.id.rsplit('/').next().unwrap_or_default().to_owned();
+        let ways: [&dyn Fn(&ListedModel) -> bool; 5] = [
             &|model| model.id == name && self.is_named_by_id(model),
             // Providers that pass on the models of others name these in their ids.
-            &|model| model.id.rsplit('/').next() == Some(name) && self.is_named_by_id(model),
+            &|model| last(model) == name && self.is_named_by_id(model),
+            &|model| is_spelled_like(&model.id, name) && self.is_named_by_id(model),
+            &|model| is_spelled_like(&last(model), name) && self.is_named_by_id(model),
             &|model| {
                 let (id, shown) = (model.id.to_lowercase(), model.to_string().to_lowercase());
                 glob.as_ref().is_some_and(|it| it.is_match(id) || it.is_match(shown))

@@ -18,17 +18,8 @@ pub async fn check_models(
     user: &UserModels,
     spec: &RunSpec,
 ) -> Result<Vec<String>, Error> {
+    check_listed_models(catalogue, user, spec).await?;
     let routes = all_routes(spec);
-    user.prepare(routes.iter().map(|(route, _)| route.provider.as_str())).await;
-    for (route, task) in &routes {
-        let provider =
-            catalogue.open(route).map_err(|failure| unusable(route, Some(task), &failure))?;
-        if let Some((limited, limit)) = cost_limit(spec, route)
-            && provider.cost_of(&Usage::ZERO).is_none()
-        {
-            return Err(unpriced(route, limited, limit));
-        }
-    }
     let looks = routes
         .iter()
         .filter(|(route, _)| !user.defines(route))
@@ -47,6 +38,36 @@ pub async fn check_models(
         }
     }
     Ok(notes)
+}
+
+/// Opens every model of a run that is only listed. No server is asked.
+///
+/// # Errors
+/// A model cannot be used.
+pub async fn check_listed_models(
+    catalogue: &Catalogue,
+    user: &UserModels,
+    spec: &RunSpec,
+) -> Result<(), Error> {
+    let routes = all_routes(spec);
+    user.prepare(routes.iter().map(|(route, _)| route.provider.as_str())).await;
+    routes.iter().try_for_each(|(route, task)| open(catalogue, (route, task), spec))
+}
+
+/// Opens a model of a run.
+fn open(
+    catalogue: &Catalogue,
+    (route, task): (&ModelRoute, &TaskName),
+    spec: &RunSpec,
+) -> Result<(), Error> {
+    let provider =
+        catalogue.open(route).map_err(|failure| unusable(route, Some(task), &failure))?;
+    match cost_limit(spec, route) {
+        Some((limited, limit)) if provider.cost_of(&Usage::ZERO).is_none() => {
+            Err(unpriced(route, limited, limit))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns whether every task that may ask a model may ask another one.

@@ -8,8 +8,9 @@ use protocol::ModelRoute;
 
 use super::choice::meaning;
 use super::fallbacks::FallbackChain;
-use super::{BaseUrl, LocalSources, ModelChoice, ModelDirectory, Role, is_scenario};
+use super::{BaseUrl, FoundModels, LocalSources, ModelChoice, ModelDirectory, Role, is_scenario};
 use crate::error::{Error, ErrorKind};
+use crate::text::shell_word;
 
 /// The models of the roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub struct Roles {
     /// The models that answer where another cannot be had.
     pub fallback_chains: Vec<FallbackChain>,
     /// What was found in place of a default model, if something was looked for.
-    pub found: Option<String>,
+    pub found: Option<FoundModels>,
 }
 
 impl From<&Settings> for Roles {
@@ -137,7 +138,7 @@ impl<'a> ModelSelection<'a> {
         let mut route = match choice.unwrap_or(&ModelChoice::Role(Role::Default)) {
             ModelChoice::Route(route) => route.clone(),
             ModelChoice::Role(role) => {
-                let found = self.roles.found.as_deref();
+                let found = self.roles.found.as_ref();
                 let model = self.roles.model_of(*role);
                 model.ok_or_else(|| no_model_for_role(*role, choice, found))??
             }
@@ -197,7 +198,11 @@ impl ModelSelection<'_> {
     }
 }
 
-fn no_model_for_role(role: Role, choice: Option<&ModelChoice>, found: Option<&str>) -> Error {
+fn no_model_for_role(
+    role: Role,
+    choice: Option<&ModelChoice>,
+    found: Option<&FoundModels>,
+) -> Error {
     match (role, choice) {
         (Role::Default, None) => no_model(found),
         _ => Error::new(ErrorKind::Settings, format!("no model has the role `{role}`"))
@@ -207,11 +212,20 @@ fn no_model_for_role(role: Role, choice: Option<&ModelChoice>, found: Option<&st
     }
 }
 
-/// Returns the error about a run without a model, with the three easiest ways to get one.
-fn no_model(found: Option<&str>) -> Error {
+/// How many of the models that were found are proposed.
+const PROPOSED: usize = 3;
+
+/// Returns the error about a run without a model, with those that were found, or else the three easiest ways
+/// to get one.
+fn no_model(found: Option<&FoundModels>) -> Error {
     let error = Error::usage("no model is named")
         .because("neither --model, nor a plan, nor the setting modelRoles.default names one");
-    let error = found.into_iter().fold(error, Error::because);
+    let error = found.into_iter().fold(error, |error, found| error.because(&found.said));
+    let models = found.into_iter().flat_map(|found| &found.models).take(PROPOSED);
+    let models: Vec<_> = models.map(|model| format!("--model {}", shell_word(model))).collect();
+    if !models.is_empty() {
+        return models.into_iter().fold(error, Error::hint).hint("regatta models");
+    }
     let way = |way: providers::SetupHint| format!("{}: {}", way.what, way.lines.join("; "));
     providers::setup_hints().into_iter().map(way).fold(error, Error::hint)
 }
@@ -353,5 +367,10 @@ mod tests {
         for way in ["ollama/", "OPENROUTER_API_KEY", "offline/"] {
             assert!(said.contains(way), "{said}");
         }
+        let models = ["toys/toy", "toys/toy-slow"].map(str::to_owned).to_vec();
+        let found = Some(FoundModels { said: "found: two".to_owned(), models });
+        let roles = Roles { found, ..Roles::default() };
+        let error = ModelSelection { roles: &roles, ..nothing }.route(None).unwrap_err();
+        assert_eq!(error.hints, ["--model toys/toy", "--model toys/toy-slow", "regatta models"]);
     }
 }

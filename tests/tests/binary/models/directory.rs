@@ -212,7 +212,8 @@ fn without_a_name_the_default_of_the_only_provider_with_a_key_is_chosen_and_told
     );
     let two =
         run().env("ANTHROPIC_API_KEY", "canary").env("GROQ_API_KEY", "canary").run().expect_code(1);
-    two.expect_refusal(&["no model is named", "found: keys of anthropic, groq"]);
+    let found = "found: keys of anthropic, groq";
+    two.expect_refusal(&["no model is named", found, "try: --model anthropic/claude-sonnet-5"]);
     run().run().expect_code(1).expect_refusal(&[
         "no model is named",
         "found: no key of a provider",
@@ -238,6 +239,19 @@ fn a_family_is_its_newest_model_with_a_key_in_one_line_and_two_apis_of_an_accoun
         let [line] = lines.as_slice() else { panic!("one line, not {lines:?}") };
         let begin = format!("note: `{name}` is the model {model}");
         assert!(format!("{line}\n").starts_with(&begin), "{line}");
+    }
+}
+
+#[test]
+fn a_dry_run_refuses_the_models_that_a_run_refuses() {
+    let place = sandbox();
+    let repository = place.repository();
+    for name in ["antropic/opus", "opnai/gpt-5", "./model", "anthropic/opus", "anthropic/foo"] {
+        let run = place.regatta(repository.root()).words("run --dry-run --model").arg(name);
+        run.arg("Do what is to be done.")
+            .run()
+            .expect_code(1)
+            .expect_refusal(&["cannot use the model"]);
     }
 }
 

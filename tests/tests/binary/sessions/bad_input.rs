@@ -117,18 +117,18 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
     };
     for (line, hint) in [
         ("appply @ blue", "try: regatta apply"),
-        ("exec ls", "try: regatta -p ls\n  try: regatta run --exec ls\n"),
+        ("exec ls", " ls\n  try: regatta run --exec ls\n"),
         ("--yolo it", "try: leave it out"),
         ("--allowedTools Read it", "try: --tools read\n"),
         ("--mode text appply @ blue", "try: regatta apply"),
-        ("claude -p hello", "try: regatta -p hello"),
+        ("claude -p hello", " hello\n  try: regatta run"),
         ("-p explain the build", "try: regatta -p 'explain the build'"),
     ] {
         let _none = refused(typed(line), &["error: ", hint]);
     }
     for (line, hint) in [
         ("run list", "try: regatta runs"),
-        ("run fix the tests", "try: regatta run 'fix the tests'"),
+        ("run fix the tests", " 'fix the tests' (asks a model)\n"),
     ] {
         let run = scene.place.regatta(&scene.folder).words(line).words(&url).stdin("");
         let _none = refused(run.run(), &["error: ", hint]);
@@ -136,6 +136,10 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
     let session = scene.place.regatta(&scene.folder).words(&url).arg("fix it all");
     let why = "cannot begin a conversation: standard input is not a terminal";
     let _none = refused(session.stdin("").run(), &[why, "try: regatta -p 'fix it all' (answers"]);
+    let json = scene.place.regatta(&scene.folder).words(&url).words("--json").arg("fix it all");
+    let _none = refused(json.stdin("").run(), &[why, "try: regatta -p --json 'fix it all'"]);
+    let listed = scene.place.regatta(&scene.folder).words(&url).arg("fix it all").arg("-r");
+    let _none = refused(listed.stdin("").run(), &["`--resume` needs the id of a session"]);
     let alone = scene.place.regatta(&scene.folder);
     let _none = refused(alone.stdin("hi there").run(), &["no model is named"]);
     let alone = scene.place.regatta(&scene.folder).run().expect_code(0);

@@ -1,9 +1,9 @@
 //! What to type in place of a word that names a file or a folder.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::render::shell_word;
+use crate::render::{shell_word, shell_words};
 
 /// The ends of the names of plans.
 const PLANS: [&str; 4] = ["toml", "yaml", "yml", "json"];
@@ -23,13 +23,57 @@ const BUILD_FILES: [(&str, &str); 11] = [
     ("tox.ini", "tox"),
 ];
 
-/// Returns what does something with a file, if `word` names one: itself, or as `@FILE` a list.
-pub(super) fn instead_of(word: &str) -> Option<String> {
-    let each = |spec: &str| {
-        Some(format!("regatta run --each {} 'What to do with {{{{item}}}}'", shell_word(spec)))
+/// Returns the command that does something with each file of a list or a glob.
+pub(super) fn each(spec: &str) -> Option<String> {
+    Some(format!("regatta run --each {} 'What to do with {{{{item}}}}'", shell_word(spec)))
+}
+
+/// Returns the glob that a shell has replaced by these files, if they are files.
+pub(crate) fn glob_of(files: &[&str]) -> Option<String> {
+    let [first, _second, ..] = files else { return None };
+    if !files.iter().all(|file| Path::new(file).is_file()) {
+        return None;
+    }
+    let parent = |file: &str| Path::new(file).parent().map(Path::to_owned).unwrap_or_default();
+    let end = |file: &str| Path::new(file).extension().map(std::ffi::OsStr::to_owned);
+    let mut folder = parent(first);
+    while !files.iter().all(|file| parent(file).starts_with(&folder)) {
+        folder = folder.parent().map(PathBuf::from).unwrap_or_default();
+    }
+    let is_deep = files.iter().any(|file| parent(file) != folder);
+    let end =
+        end(first).filter(|of_first| files.iter().all(|file| end(file).as_ref() == Some(of_first)));
+    let name = match (is_deep, end.as_ref().and_then(|end| end.to_str())) {
+        (true, Some(end)) => format!("**/*.{end}"),
+        (true, None) => "**".to_owned(),
+        (false, Some(end)) => format!("*.{end}"),
+        (false, None) => "*".to_owned(),
     };
-    if word == "-" || word.strip_prefix('@').is_some_and(|file| Path::new(file).is_file()) {
+    Some(folder.join(name).to_str()?.to_owned())
+}
+
+/// Returns whether a word is typed as a program of the folder: `./build.sh`.
+pub(super) fn is_program(word: &str) -> bool {
+    let is_here = word.starts_with("./") || word.starts_with("../");
+    let is_executable = |found: &std::fs::Metadata| found.permissions().mode() & 0o111 != 0;
+    match Path::new(word).metadata() {
+        Ok(found) => word.contains('/') && found.is_file() && is_executable(&found),
+        Err(_gone) => is_here,
+    }
+}
+
+/// Returns what does something with a file, if the first word names one: itself, or as `@FILE` a list. A
+/// program may have arguments.
+pub(super) fn instead_of(words: &[&str]) -> Option<String> {
+    let word = *words.first()?;
+    let is_glob = word.contains('*') || word.contains('?') && word.contains(['/', '.']);
+    let is_list = || word.strip_prefix('@').is_some_and(|file| Path::new(file).is_file());
+    if word == "-" || is_list() || is_glob {
         return each(word);
+    }
+    if is_program(word) {
+        let line = shell_words(words);
+        return Some(format!("regatta run --exec {}", shell_word(&line)));
     }
     let path = Path::new(word);
     let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -45,9 +89,12 @@ pub(super) fn instead_of(word: &str) -> Option<String> {
         Some(end) if PLANS.contains(&end) => {
             Some(format!("regatta run --plan {}", shell_word(word)))
         }
+        _ if end == Some("sh") && found.permissions().mode() & 0o111 == 0 => {
+            exec(&format!("sh {}", shell_words(words)))
+        }
         _ if found.permissions().mode() & 0o111 == 0 => each(word),
-        _ if word.contains('/') => exec(&shell_word(word)),
-        _ => exec(&format!("./{}", shell_word(word))),
+        _ if word.contains('/') => exec(&shell_words(words)),
+        _ => exec(&format!("./{}", shell_words(words))),
     }
 }
 
@@ -77,21 +124,21 @@ mod tests {
             ("a.rs", format!("regatta run --each {at}/a.rs 'What to do with {{{{item}}}}'")),
         ] {
             let path = format!("{at}/{file}");
-            assert_eq!(instead_of(&path), None, "it is not there");
+            assert_eq!(instead_of(&[&path]), None, "it is not there");
             std::fs::write(&path, "").expect("a file can be written");
-            assert_eq!(instead_of(&path), Some(instead));
-            let list = instead_of(&format!("@{path}")).expect("it is there");
+            assert_eq!(instead_of(&[&path]), Some(instead));
+            let list = instead_of(&[&format!("@{path}")]).expect("it is there");
             assert!(list.starts_with("regatta run --each @"), "{list}");
         }
         let program = format!("{at}/a.rs");
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&program, mode).expect("a mode can be set");
-        assert_eq!(instead_of(&program), Some(format!("regatta run --exec {program}")));
-        assert_eq!(instead_of(at), None);
+        assert_eq!(instead_of(&[&program]), Some(format!("regatta run --exec {program}")));
+        assert_eq!(instead_of(&[at]), None);
         let each = instead_of_folder(at).expect("it is there");
         assert!(each.starts_with(&format!("regatta run --each '{at}/**' ")), "{each}");
         assert_eq!(instead_of_folder(&program), None);
         // The tests work in the folder of this crate.
-        assert_eq!(instead_of("Cargo.toml").as_deref(), Some("regatta run --exec 'cargo test'"));
+        assert_eq!(instead_of(&["Cargo.toml"]).as_deref(), Some("regatta run --exec 'cargo test'"));
     }
 }

@@ -84,6 +84,9 @@ fn a_family_means_its_newest_model_of_those_with_a_key() {
         ("gemini-pro", "router/google/gemini-3-pro-preview"),
         ("gpt", "openai/gpt-5.6"),
         ("gpt-5", "openai/gpt-5"),
+        ("GPT-5", "openai/gpt-5"),
+        ("gpt5", "openai/gpt-5"),
+        ("Gpt_5:low", "openai/gpt-5:low"),
         ("gpt-5.6", "openai/gpt-5.6"),
         ("grok", "cannot use the model xai/grok-4"),
         ("sonet", "no model is called `sonet`"),
@@ -95,6 +98,7 @@ fn a_family_means_its_newest_model_of_those_with_a_key() {
     let checked = |text: &str| directory.checked(text.parse().unwrap()).unwrap().to_string();
     for (text, expected) in [
         ("openai-completions/gpt:low", "openai-completions/gpt-5.6:low"),
+        ("openai/GPT-5", "openai/gpt-5"),
         ("anthropic/opus", "anthropic/claude-opus-6"),
         ("anthropic/opus-5", "anthropic/opus-5"),
         ("openai/gpt-5.7", "openai/gpt-5.7"),
@@ -207,10 +211,6 @@ fn a_name_of_no_or_of_several_models_is_one_clear_error() {
             && unknown.contains("\n  try: --model twin\n"),
         "{unknown}"
     );
-    let locked = told("gem-pro");
-    assert_eq!(
-        locked,
-        "error: cannot use the model locked/gem-pro\n  because no key\n  try: regatta login locked\n  \
     let levels = "the levels are off, minimal, low, medium, high, xhigh";
     for (name, meant) in [("twin:hihg", "high"), ("twin:ultra", "xhigh"), ("twin:x-large", "high")]
     {
@@ -218,6 +218,10 @@ fn a_name_of_no_or_of_several_models_is_one_clear_error() {
         let what = format!("error: no thinking level is called `{level}`");
         assert_eq!(told(name), format!("{what}\n  because {levels}\n  try: --model twin:{meant}"));
     }
+    let locked = told("gem-pro");
+    assert_eq!(
+        locked,
+        "error: cannot use the model locked/gem-pro\n  because no key\n  try: regatta login locked\n  \
          try: regatta models (those that can be used)"
     );
     let mute = told("mute");

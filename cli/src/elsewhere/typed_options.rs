@@ -1,0 +1,163 @@
+//! The options of a command line that a suggestion keeps, so that who copies it runs what was asked for:
+//! with the model that was typed, as a dry run, within the limits.
+
+use clap::{Arg, Command};
+
+use crate::args::{CommandKind, instead_of_option, public_grammar};
+use crate::render::shell_word;
+
+/// The options that no suggestion keeps: a message quotes no key, and the suggestion says itself whether it
+/// prints an answer or a help.
+const DROPPED: [&str; 4] = ["api-key", "help", "print", "version"];
+
+/// Options beside which others make no sense.
+const EXCLUDING: [(&[&str], &[&str]); 3] = [
+    (SESSIONS, SESSIONS),
+    (&["--exec"], &["--model", "--agent", "--api-key", "--base-url", "--approval-mode"]),
+    (&["--plan"], &["--exec", "--each", "--chunk", "--null", "--name", "--schema"]),
+];
+
+/// The options that choose a session.
+const SESSIONS: &[&str] = &["--continue", "--resume", "--fork", "--no-session"];
+
+/// Returns the beginning of a suggested command, behind which its options stand, and the grammar of the
+/// command; `None` if it is no command of this program.
+fn command_of<'a>(line: &str, grammar: &'a Command) -> Option<(usize, &'a Command)> {
+    let rest = line.strip_prefix("regatta")?;
+    if !rest.is_empty() && !rest.starts_with(' ') {
+        return None;
+    }
+    let (mut end, mut found) = ("regatta".len(), None);
+    for word in rest.split_whitespace() {
+        let below = found.unwrap_or(grammar).find_subcommand(word).filter(|it| !it.is_hide_set());
+        let Some(below) = below else { break };
+        (end, found) = (end + 1 + word.len(), Some(below));
+    }
+    if found.is_none() && line[end..].split_whitespace().next() == Some("-p") {
+        end += " -p".len();
+    }
+    Some((end, found.or_else(|| grammar.find_subcommand("launch"))?))
+}
+
+/// Returns a suggestion with those of these options that its command takes and that it does not have.
+pub(crate) fn with_options(line: &str, options: &[TypedOption]) -> String {
+    let grammar = public_grammar();
+    let Some((end, command)) = command_of(line, &grammar) else { return line.to_owned() };
+    let (before, behind) = line.split_at(end);
+    let has = |name: &str| behind.split([' ', '=']).any(|word| word == name);
+    let excluded = EXCLUDING.iter().filter(|(one, _)| one.iter().any(|name| has(name)));
+    let excluded: Vec<_> = excluded.flat_map(|(_, others)| *others).collect();
+    let kept = options.iter().filter(|it| !has(&it.name) && !excluded.contains(&&it.name.as_str()));
+    let kept = kept.filter(|option| long(command, &option.name).is_some());
+    let kept: Vec<_> = kept.map(|option| format!(" {option}")).collect();
+    format!("{before}{}{behind}", kept.concat())
+}
+
+/// An option as it is typed with its long name, and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypedOption {
+    name: String,
+    value: Option<String>,
+}
+
+impl std::fmt::Display for TypedOption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)?;
+        self.value.iter().try_for_each(|value| write!(f, " {}", shell_word(value)))
+    }
+}
+
+/// Returns the options among words that a command takes, and the other words.
+pub(crate) fn split<'w>(command: &Command, words: &[&'w str]) -> (Vec<TypedOption>, Vec<&'w str>) {
+    let (mut options, mut rest) = (Vec::new(), Vec::new());
+    let mut words = words.iter().copied().peekable();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            rest.extend(words);
+            break;
+        }
+        let (name, attached) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        let Some(arg) = option(command, name) else {
+            rest.push(word);
+            continue;
+        };
+        let takes = arg.get_action().takes_values();
+        let least = arg.get_num_args().map_or(1, |range| range.min_values());
+        let follows = takes && attached.is_none();
+        let value = attached
+            .or_else(|| words.next_if(|next| follows && (least > 0 || !next.starts_with('-'))));
+        let Some(long) = arg.get_long().filter(|long| !DROPPED.contains(long)) else { continue };
+        let value = value.filter(|_| takes).map(str::to_owned);
+        options.push(TypedOption { name: format!("--{long}"), value });
+    }
+    (options, rest)
+}
+
+/// Returns the same of a suggested command, where other options of other programs have been typed: one
+/// with another name here is that option.
+pub(super) fn split_for<'w>(line: &str, words: &[&'w str]) -> (Vec<TypedOption>, Vec<&'w str>) {
+    let grammar = public_grammar();
+    let Some((_, command)) = command_of(line, &grammar) else {
+        return (Vec::new(), words.to_vec());
+    };
+    let (mut options, words) = split(&long_names_only(command), words);
+    let kind = match command.get_name() {
+        "run" => CommandKind::Run,
+        "launch" => CommandKind::Session,
+        _ => return (options, words),
+    };
+    let mut rest = Vec::new();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let (name, attached) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        let value = attached.or_else(|| words.peek().copied().filter(|it| !it.starts_with('-')));
+        let found = || {
+            let instead = instead_of_option(name, kind, value, &|_| false)?;
+            let (here, said) = split(command, &instead.first()?.split(' ').collect::<Vec<_>>());
+            said.is_empty().then_some(here)
+        };
+        match name.starts_with('-').then(found).flatten() {
+            Some(here) => {
+                if attached.is_none() && here.iter().any(|it| it.value.as_deref() == value) {
+                    words.next();
+                }
+                options.extend(here);
+            }
+            None => rest.push(word),
+        }
+    }
+    (options, rest)
+}
+
+/// Returns a command without the short names of its options: they mean something else elsewhere.
+fn long_names_only(command: &Command) -> Command {
+    let long = command.get_arguments().filter(|arg| arg.get_long().is_some());
+    Command::new("long").args(long.map(|arg| arg.clone().short(None::<char>)))
+}
+
+/// Returns the option of a command that is typed so, also one with its short name.
+fn option<'a>(command: &'a Command, typed: &str) -> Option<&'a Arg> {
+    match typed.strip_prefix('-')? {
+        long if long.starts_with('-') => self::long(command, typed),
+        short => {
+            let mut letters = short.chars();
+            let only = letters.next().filter(|_| letters.next().is_none())?;
+            command.get_arguments().find(|arg| arg.get_short() == Some(only))
+        }
+    }
+}
+
+fn long<'a>(command: &'a Command, typed: &str) -> Option<&'a Arg> {
+    let name = typed.strip_prefix("--")?;
+    let is_it = |arg: &&Arg| {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long() == Some(name) || aliases.contains(&name)
+    };
+    command.get_arguments().filter(|arg| !arg.is_hide_set()).find(is_it)
+}
