@@ -1,7 +1,7 @@
 //! The options of a command line that a suggestion keeps, so that who copies it runs what was asked for:
 //! with the model that was typed, as a dry run, within the limits.
 
-use clap::{Arg, Command};
+use clap::Arg;
 
 use crate::args::{CommandKind, instead_of_option, public_grammar};
 use crate::render::shell_word;
@@ -22,7 +22,7 @@ const SESSIONS: &[&str] = &["--continue", "--resume", "--fork", "--no-session"];
 
 /// Returns the beginning of a suggested command, behind which its options stand, and the grammar of the
 /// command; `None` if it is no command of this program.
-fn command_of<'a>(line: &str, grammar: &'a Command) -> Option<(usize, &'a Command)> {
+fn command_of<'a>(line: &str, grammar: &'a clap::Command) -> Option<(usize, &'a clap::Command)> {
     let rest = line.strip_prefix("regatta")?;
     if !rest.is_empty() && !rest.starts_with(' ') {
         return None;
@@ -68,7 +68,10 @@ impl std::fmt::Display for TypedOption {
 }
 
 /// Returns the options among words that a command takes, and the other words.
-pub(crate) fn split<'w>(command: &Command, words: &[&'w str]) -> (Vec<TypedOption>, Vec<&'w str>) {
+pub(crate) fn split<'w>(
+    command: &clap::Command,
+    words: &[&'w str],
+) -> (Vec<TypedOption>, Vec<&'w str>) {
     let (mut options, mut rest) = (Vec::new(), Vec::new());
     let mut words = words.iter().copied().peekable();
     while let Some(word) = words.next() {
@@ -136,13 +139,13 @@ pub(super) fn split_for<'w>(line: &str, words: &[&'w str]) -> (Vec<TypedOption>,
 }
 
 /// Returns a command without the short names of its options: they mean something else elsewhere.
-fn long_names_only(command: &Command) -> Command {
+fn long_names_only(command: &clap::Command) -> clap::Command {
     let long = command.get_arguments().filter(|arg| arg.get_long().is_some());
-    Command::new("long").args(long.map(|arg| arg.clone().short(None::<char>)))
+    clap::Command::new("long").args(long.map(|arg| arg.clone().short(None::<char>)))
 }
 
 /// Returns the option of a command that is typed so, also one with its short name.
-fn option<'a>(command: &'a Command, typed: &str) -> Option<&'a Arg> {
+fn option<'a>(command: &'a clap::Command, typed: &str) -> Option<&'a Arg> {
     match typed.strip_prefix('-')? {
         long if long.starts_with('-') => self::long(command, typed),
         short => {
@@ -153,7 +156,7 @@ fn option<'a>(command: &'a Command, typed: &str) -> Option<&'a Arg> {
     }
 }
 
-fn long<'a>(command: &'a Command, typed: &str) -> Option<&'a Arg> {
+fn long<'a>(command: &'a clap::Command, typed: &str) -> Option<&'a Arg> {
     let name = typed.strip_prefix("--")?;
     let is_it = |arg: &&Arg| {
         let aliases = arg.get_all_aliases().unwrap_or_default();
