@@ -93,7 +93,7 @@ pub enum Command {
     /// Show the provider accounts in use, and what requests wait for
     #[command(long_about = help_text::GATES)]
     Gates,
-    /// Let settings of a project count that run commands or allow more
+    /// Trust settings of a project that run commands or allow more
     #[command(long_about = help_text::TRUST)]
     Trust(TrustArgs),
     /// List the settings, and where each was set

@@ -144,7 +144,7 @@ pub struct LaunchArgs {
     #[expect(clippy::option_option, reason = "an option whose value can be left out")]
     pub(crate) list_models: Option<Option<String>>,
 
-    /// Work in the home folder or `/` too; else a session that begins there works in a private folder
+    /// Work in the home folder or `/` itself, not in a private folder
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) allow_home: bool,
 }

@@ -172,10 +172,10 @@ impl AppContext {
             absences: Arc::default(),
             session_logs: Arc::new(self.log_files.clone()),
             shell: Arc::new(BashSyntax),
+            trusted_rules: Arc::new(UserRules::new(&self.places)),
             schemas,
             clock: Arc::clone(&self.clock),
             ids: Arc::new(UniqueIds),
-            trusted_rules: Arc::new(UserRules::new(&self.places)),
             faults: self.faults.clone(),
             policy: Policy {
                 capacity,

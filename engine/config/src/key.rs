@@ -316,15 +316,15 @@ impl Key {
     /// with `text`, or the most similar one, or the only key with the same last part.
     #[must_use]
     pub fn nearest(text: &str) -> Option<&'static str> {
+        let is_synonym = |(other, _): &(&str, _)| other.eq_ignore_ascii_case(text);
+        if let Some((_, key)) = SYNONYMS.into_iter().find(is_synonym) {
+            return Some(key);
+        }
         let keys = || Self::ALL.map(Self::as_str);
         let groups = || {
             let ends = |key: &'static str| key.match_indices('.').map(move |(end, _)| &key[..end]);
             keys().into_iter().flat_map(ends)
         };
-        let is_synonym = |(other, _): &(&str, _)| other.eq_ignore_ascii_case(text);
-        if let Some((_, key)) = SYNONYMS.into_iter().find(is_synonym) {
-            return Some(key);
-        }
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_lowercase();
         let namesake = || {
             let mut same = keys().into_iter().filter(|key| last(key) == last(text));
@@ -350,11 +350,6 @@ impl fmt::Display for Key {
     }
 }
 
-/// The maximum number of characters of a text that `nearest` compares.
-const COMPARED: usize = 100;
-
-/// Returns the candidate most similar to `given`, ignoring case, if one is near: it differs by two letters,
-/// or by one where one of them has at most five. Among those that are as near, one with the same letters
 /// Keys that other programs have, each with the key or the group of keys here.
 const SYNONYMS: [(&str, &str); 14] = [
     ("model", "modelRoles.default"),
@@ -373,6 +368,11 @@ const SYNONYMS: [(&str, &str); 14] = [
     ("fallback", "retry.fallbackChains"),
 ];
 
+/// The maximum number of characters of a text that `nearest` compares.
+const COMPARED: usize = 100;
+
+/// Returns the candidate most similar to `given`, ignoring case, if one is near: it differs by two letters,
+/// or by one where one of them has at most five. Among those that are as near, one with the same letters
 /// in another order is preferred.
 #[must_use]
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -404,11 +404,6 @@ mod tests {
     const KEYS: [&str; 3] = ["task.maxConcurrency", "limits.wall", "env.remove"];
 
     #[test]
-    fn a_slip_of_the_hand_is_understood() {
-        for (given, meant) in [
-            ("task.maxConcurency", "task.maxConcurrency"),
-            ("TASK.MAXCONCURRENCY", "task.maxConcurrency"),
-    #[test]
     fn a_key_of_another_program_leads_to_the_one_here() {
         for (other, key) in SYNONYMS {
             assert!(Key::find(key).is_some() || Key::is_group(key), "{key}");
@@ -417,6 +412,11 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_slip_of_the_hand_is_understood() {
+        for (given, meant) in [
+            ("task.maxConcurency", "task.maxConcurrency"),
+            ("TASK.MAXCONCURRENCY", "task.maxConcurrency"),
             ("limits.wlal", "limits.wall"),
             ("limit.wall", "limits.wall"),
             ("env.removed", "env.remove"),

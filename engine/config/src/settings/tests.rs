@@ -211,6 +211,15 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "task: { isolation: { mode: overlayfs } }",
             "config.yml:1: `task.isolation.mode` must be `auto`, `worktree` or `none` (the others \
              are not implemented yet), not `overlayfs`",
+        ),
+        (
+            "\n\nlimits: { wall: 0 }",
+            "config.yml:3: `limits.wall` must be a duration such as `90s`, `20m` or `1h30m`, not `0`",
+        ),
+        (
+            "limits: { output: [1] }",
+            "config.yml:1: `limits.output` must be a size such as `500 KB` or `256 MiB`, not a list",
+        ),
         (
             "retention: { olderThan: 5 }",
             "config.yml:1: `retention.olderThan` must be an age with its unit, such as `30d` or `12h`, \
@@ -220,15 +229,6 @@ fn a_value_that_cannot_be_is_refused_with_its_place() {
             "retention: { keepSize: 2 }",
             "config.yml:1: `retention.keepSize` must be a size with its unit, such as `2 GB` or \
              `500 MB`, not `2`",
-        ),
-        ),
-        (
-            "\n\nlimits: { wall: 0 }",
-            "config.yml:3: `limits.wall` must be a duration such as `90s`, `20m` or `1h30m`, not `0`",
-        ),
-        (
-            "limits: { output: [1] }",
-            "config.yml:1: `limits.output` must be a size such as `500 KB` or `256 MiB`, not a list",
         ),
         (
             "isolation: { dir: relative }",

@@ -28,8 +28,8 @@ mod worker;
 
 pub use ask::Ask;
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
-pub use cancel::{CancelLevel, CancelToken};
 pub use background::{Background, BackgroundWork};
+pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{
     Gate, GateEvent, GateRequest, GateWait, Permit, PermitNews, RequestOutcome, Requester,
