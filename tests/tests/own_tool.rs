@@ -247,7 +247,9 @@ async fn a_tool_that_cannot_be_built_is_reported_and_the_session_goes_on() {
     );
     let declared = engine.models.requests()[0].tools.clone();
     let names: Vec<_> = declared.iter().map(|tool| tool.name.as_str()).collect();
-    let fakes = ["read", "wait", "bad", "boom", "cling", "stuck", "tidy", "later", "lost", "fatal", "yield"];
+    let fakes = [
+        "read", "wait", "bad", "boom", "cling", "stuck", "tidy", "later", "lost", "fatal", "yield",
+    ];
     assert_eq!(names, [&fakes[..], &["note", "command", "meet"]].concat());
     assert_eq!(results(engine.logs.of("frugal"))[0].text(), "text", "the first of a name stays");
 }

@@ -8,7 +8,9 @@ use crate::render::{one_line, rescue_line};
 /// Prints a notification to standard error.
 pub(super) fn print_notice(notice: LandingNotice) {
     let line = match notice {
-        LandingNotice::Waiting => "waits: another engine starts or lands a run in this repository".to_owned(),
+        LandingNotice::Waiting => {
+            "waits: another engine starts or lands a run in this repository".to_owned()
+        }
         LandingNotice::HeadMoved(HeadMove { was, now, .. }) => one_line(&format!(
             "HEAD was moved during the run, from {was} to {now}; the work lands in the current tree"
         )),

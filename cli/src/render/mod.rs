@@ -59,7 +59,9 @@ pub use numbers::{
 };
 pub use patch::write_patch;
 pub use print_status::PrintStatus;
-pub use printable::{cut, escaped, fit, one_line, printable_json, visible_line, visible_text, width};
+pub use printable::{
+    cut, escaped, fit, one_line, printable_json, visible_line, visible_text, width,
+};
 pub use progress_lines::fallback_note;
 pub use regatta::text::{
     kept_workspace_note, left_out_lines, left_out_note, rescue_line, shell_word, shell_words,

@@ -23,8 +23,8 @@ mod user_rules;
 pub mod workspace_needs;
 
 pub use actors::{
-    Engine, Events, OpenSessionError, SessionHandle, SessionSpec, Submission, SubmitError, Submitted,
-    ToolSetup,
+    Engine, Events, OpenSessionError, SessionHandle, SessionSpec, Submission, SubmitError,
+    Submitted, ToolSetup,
 };
 pub use app_context::AppContext;
 pub use engine::ports::{

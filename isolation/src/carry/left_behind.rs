@@ -49,12 +49,7 @@ impl LeftBehind {
                 "files that git does not ignore are in each workspace anyway, and changes to them land",
                 "no ignored file matches",
             ),
-            (
-                &these(MatchesOthers::No),
-                "carried files",
-                "none",
-                "no file matches",
-            ),
+            (&these(MatchesOthers::No), "carried files", "none", "no file matches"),
             (
                 &self.special,
                 "carried files",

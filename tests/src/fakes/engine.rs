@@ -12,7 +12,8 @@ use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    AnyValue, Clock, Ids, Models, NoTrustedRules, Schema, Schemas, ShellPart, ShellSyntax, ShellWord, ToolFactory,
+    AnyValue, Clock, Ids, Models, NoTrustedRules, Schema, Schemas, ShellPart, ShellSyntax,
+    ShellWord, ToolFactory,
 };
 use engine::request::RequestPolicy;
 use protocol::{

@@ -215,7 +215,8 @@ fn ctrl_c_while_a_landing_waits_its_turn_ends_the_run_at_once_lands_nothing_and_
     assert!(line.ends_with("lands the work that is ready"), "{finished}");
     assert!(!repository.has("told.txt"), "{finished}");
     give_turn_back(&place, &held);
-    let words = line.trim_end_matches("lands the work that is ready").trim().trim_start_matches("regatta ");
+    let words =
+        line.trim_end_matches("lands the work that is ready").trim().trim_start_matches("regatta ");
     let applied = place.regatta(repository.root()).words(words).run().expect_code(0);
     assert_eq!(repository.text("told.txt"), "x\n", "{applied}");
 }

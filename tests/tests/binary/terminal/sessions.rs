@@ -132,7 +132,9 @@ fn a_session_goes_on_from_an_earlier_entry_with_a_summary_or_without() {
     screen.press("Name the numbers.\r");
     let summary = model.next();
     assert!(summary.prompts().concat().contains("Name the numbers."), "{:?}", summary.request);
-    screen.until("it waits", |text| text.contains("waits for the summary of the messages left behind"));
+    screen.until("it waits", |text| {
+        text.contains("waits for the summary of the messages left behind")
+    });
     screen.press(ESC);
     let _closed = summary.closed();
     screen.until("it stays", |text| text.contains("cannot go there") && !text.contains("waits"));
@@ -218,8 +220,7 @@ fn a_session_that_another_process_has_open_is_copied_if_the_user_says_so() {
     second.press("\r");
     let title = "Another process has it open.  1/2 · Enter takes, Esc leaves";
     let status = format!("{STATUS} · 0 tokens · $0.00");
-    let question =
-        [title, "▸ continue a copy of it here", "  stay in this session", ">", &status];
+    let question = [title, "▸ continue a copy of it here", "  stay in this session", ">", &status];
     expect_screen(&second, "the question", &question);
     second.press(ESC);
     expect_screen(&second, "the same session", &[">", &status]);
