@@ -75,7 +75,10 @@ fn carries(task: usize, nonce: String) -> impl Script {
             0 => {
                 let mut tools = asked.tools();
                 tools.sort_unstable();
-                let expected = ["bash", "edit", "find", "grep", "ls", "read", "write", "yield"];
+                let expected = [
+                    "bash", "edit", "find", "grep", "job", "ls", "notebook", "read", "write",
+                    "yield",
+                ];
                 assert_eq!(tools, expected);
                 let plant = if odd {
                     let script = format!("printf '%s\\n' {nonce} > scratch.txt");

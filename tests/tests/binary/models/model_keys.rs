@@ -171,7 +171,8 @@ fn a_file_of_keys_that_is_torn_is_left_alone_and_one_that_others_can_read_is_clo
     fs::write(&file, torn).expect("it is ours");
     for words in ["login groq", "logout openai"] {
         let run = place.regatta(repository.root()).words(words).stdin("canary-new").run();
-        run.expect_code(1).expect_refusal(&["auth.json:1: it is not valid JSON", "left as it is"]);
+        run.expect_code(1)
+            .expect_refusal(&["auth.json:1: it is not valid JSON", "the file is unchanged"]);
     }
     let used =
         run_model(&place, &repository, "openai/gpt-5").env("OPENAI_API_KEY", "canary-env").run();

@@ -152,7 +152,7 @@ fn diff_prints_a_patch_that_git_takes_and_lists_its_files_with_their_lines_as_gi
     let mut diff = place.regatta(repository.root()).words("diff").arg(run).into_command();
     let diff = diff.output().unwrap().stdout;
     std::fs::write(&patch, &diff).unwrap();
-    let counted = repository.git(&["apply", "--numstat", patch.to_str().unwrap()]);
+    let counted = repository.git(&["apply", "--numstat", "-z", patch.to_str().unwrap()]);
 
     let told = regatta(&place, &repository, "diff --stat --json").expect_code(0).json();
     let files = told[0]["files"].as_array().expect("the files of one task");
@@ -170,7 +170,7 @@ fn diff_prints_a_patch_that_git_takes_and_lists_its_files_with_their_lines_as_gi
             }
         })
         .collect();
-    assert_eq!(told, counted.lines().collect::<Vec<_>>());
+    assert_eq!(told, counted.split_terminator('\0').collect::<Vec<_>>());
 
     let lines = regatta(&place, &repository, "diff --stat").expect_code(0).stdout;
     assert!(lines.contains("\n  old.txt → new.txt"), "{lines}");

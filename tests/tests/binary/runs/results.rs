@@ -278,10 +278,10 @@ fn results_of_thousands_of_tasks_are_streamed() {
         let said = object["yield"].as_str().unwrap();
         assert!(said.starts_with(&format!("yield {number} ")), "{number}: {said:.40}");
     }
-    assert!(most < 60_000, "{most} KiB, and all yields have 40 MB in full depth");
+    assert!(most < 70_000, "{most} KiB, and all yields have 40 MB in full depth");
     let (lines, most) = lines_and_most_memory(&place, &repository, "runs show --json");
     assert_eq!(lines.iter().filter(|line| line.contains("\"yield\": \"yield ")).count(), tasks - 1);
-    assert!(most < 60_000, "{most} KiB");
+    assert!(most < 70_000, "{most} KiB");
     assert_eq!(objects(&place, &repository, "@ --only failed"), [] as [Value; 0]);
 }
 

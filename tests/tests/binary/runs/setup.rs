@@ -239,7 +239,9 @@ fn a_run_with_a_setup_says_what_each_workspace_gets_and_once_that_it_is_not_conf
     assert_eq!(json["needs"]["carry"], json!([".env"]));
     let help = place.regatta(repository.root()).words("run --help").run().expect_code(0).stdout;
     let help: Vec<_> = help.split_whitespace().collect();
-    assert!(help.join(" ").contains("It is not confined: what it writes outside stays there"));
+    assert!(
+        help.join(" ").contains("It is not confined: files that it writes elsewhere stay there")
+    );
 }
 
 #[test]
