@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, Ask, Background, CancelToken, CommandOwner, Concurrency, LineSink, Tool,
-    ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility,
-    WorkspaceView,
+    Access, Artifacts, Ask, Background, CancelToken, CommandOwner, CommandShell, Concurrency,
+    LineSink, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
+    Visibility, WorkspaceView,
 };
 use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
@@ -82,6 +82,11 @@ impl SessionTools {
         ask: Option<Arc<dyn Ask>>,
     ) -> Self {
         let ToolSetup { view, env, artifacts, only, approvals, answerer: _ } = setup;
+        let shell = match approvals.allows_everything() {
+            true => env.shell,
+            false => CommandShell::Plain,
+        };
+        let env = ToolEnv { shell, ..env };
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let hidden = tool.spec().visibility == Visibility::Hidden;

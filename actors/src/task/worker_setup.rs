@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{
-    InputFiles, Models, SessionPurpose, ToolEnv, VariableChoice, WorkerReport, WorkerStart,
-    Workspace as Place,
+    CommandShell, InputFiles, Models, SessionPurpose, ToolEnv, VariableChoice, WorkerReport,
+    WorkerStart, Workspace as Place,
 };
 use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
 
@@ -117,6 +117,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                     repo: task.run.repo.clone(),
                     environment: environment(task, &lease.place, attempt),
                     keep: spec.limits.output,
+                    shell: CommandShell::User,
                     schema: spec.schema.as_deref().cloned(),
                     purpose: SessionPurpose::Task,
                     model: agent.model.id.clone(),

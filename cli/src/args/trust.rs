@@ -18,7 +18,7 @@ pub struct TrustArgs {
     revoke: bool,
 
     /// With --revoke: settings and rules, as --list shows them [default: all]
-    #[arg(value_name = "NAME", requires = "revoke")]
+    #[arg(value_name = "NAME", requires = "revoke", conflicts_with_all = ["yes", "list"])]
     names: Vec<String>,
 }
 

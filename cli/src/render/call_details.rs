@@ -24,19 +24,67 @@ pub fn request_details(call: &ToolCall) -> Vec<String> {
     if let Some(content) = text("content") {
         return [others("content"), marked("+ ", content)].concat();
     }
+    if let Some(patch) = text("input") {
+        return [others("input"), marked("", patch)].concat();
+    }
+    // A tool takes other spellings of edits, too: these are shown as they are.
     let edits = call.arguments.get("edits").and_then(Value::as_array);
+    let edits = edits.and_then(|edits| edits.iter().map(edit_of).collect::<Option<Vec<_>>>());
     if let Some(edits) = edits {
-        let part = |edit: &Value, name: &str, mark: &str| {
-            edit.get(name)
-                .and_then(Value::as_str)
-                .map(|text| marked(mark, text))
-                .unwrap_or_default()
-        };
-        let lines = edits
-            .iter()
-            .flat_map(|edit| [part(edit, "oldText", "- "), part(edit, "newText", "+ ")].concat());
+        let lines = edits.into_iter().flat_map(|(old, new, everywhere)| {
+            let everywhere = everywhere.then(|| "everywhere:".to_owned());
+            everywhere.into_iter().chain(marked("- ", old)).chain(marked("+ ", new))
+        });
         return others("edits").into_iter().chain(lines).collect();
     }
     let arguments = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
     marked("", &arguments)
+}
+
+/// Returns the old and the new text of an edit, and whether it counts everywhere; `None` if it has anything else.
+fn edit_of(edit: &Value) -> Option<(&str, &str, bool)> {
+    let members = edit.as_object()?;
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    let (old, new) = (text("oldText")?, text("newText")?);
+    let everywhere = match members.get("replaceAll") {
+        Some(everywhere) => everywhere.as_bool()?,
+        None => false,
+    };
+    let known = 2 + usize::from(members.contains_key("replaceAll"));
+    (members.len() == known).then_some((old, new, everywhere))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn details(arguments: &Value) -> String {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let call = ToolCall::new("1", "edit", arguments);
+        request_details(&call).join("\n")
+    }
+
+    #[test]
+    fn all_of_a_change_is_shown_however_it_is_spelled() {
+        let edit = json!({ "oldText": "a", "newText": "b" });
+        let shown = details(&json!({ "path": "x", "edits": [edit] }));
+        assert_eq!(shown, "path: x\n- a\n+ b");
+        let edit = json!({ "oldText": "a", "newText": "b", "replaceAll": true });
+        let shown = details(&json!({ "path": "x", "edits": [edit] }));
+        assert_eq!(shown, "path: x\neverywhere:\n- a\n+ b");
+        for edit in [
+            json!({ "old_string": "one", "new_string": "other" }),
+            json!({ "oldText": "one", "newText": "other", "replace_all": true }),
+            json!({ "oldText": "one", "newText": ["other"] }),
+        ] {
+            let shown = details(&json!({ "path": "x", "edits": [edit] }));
+            for member in edit.as_object().unwrap().keys().map(String::as_str).chain(["other"]) {
+                assert!(shown.contains(member), "{member} in {shown}");
+            }
+        }
+        let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+        assert_eq!(details(&json!({ "input": patch })), patch);
+    }
 }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, AccessClass, Artifact, CommandRequest, Concurrency, Found, ShortOutput, ToolContext,
-    ToolOutcome, ToolOutput, WorkspaceView,
+    Access, AccessClass, Artifact, CommandRequest, CommandShell, Concurrency, Found, ShortOutput,
+    ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
 };
 use protocol::quote;
 use serde_json::{Map, Value, json};
@@ -25,6 +25,7 @@ use self::arguments::BashArguments;
 use self::folders::REPORT;
 use self::output::{Output, output};
 use self::running::{FinishedCommand, StoppedBy, run};
+use self::user_shell::Shell;
 use crate::builtin::{Builtin, Session, ShownPart, text};
 use crate::display;
 use crate::error::{PathError, ToolError};
@@ -129,11 +130,9 @@ impl Bash {
         if let (None, Some(name)) = (&arguments.cwd, &arguments.session)
             && let Some(carried) = self.0.folders.get(name)
         {
-            match folder(view, paths, &carried).await {
-                Ok(folder) => return Ok(folder),
-                // It was removed since.
-                Err(_) => self.0.folders.forget(name),
-            }
+            // The call was judged in that folder. If it was removed since, the next one starts elsewhere.
+            let found = folder(view, paths, &carried).await;
+            return Ok(found.inspect_err(|_| self.0.folders.forget(name))?);
         }
         Ok(folder(view, paths, arguments.cwd.as_deref().unwrap_or(".")).await?)
     }
@@ -145,7 +144,10 @@ impl Bash {
         (folder, artifact): (PathBuf, &Artifact),
     ) -> CommandRequest {
         let Session { env, shells, .. } = self.0.as_ref();
-        let shell = shells.get(context.commands.as_ref(), &context.cancel).await;
+        let shell = match env.shell {
+            CommandShell::User => shells.get(context.commands.as_ref(), &context.cancel).await,
+            CommandShell::Plain => Shell::Plain,
+        };
         let mut added = env.environment.clone();
         let own = arguments.env.iter().flatten();
         added.extend(own.map(|(name, value)| (name.clone(), value.into())));

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    ArtifactStore as _, CancelToken, SessionPurpose, ToolContext, ToolDeclaration, ToolEnv,
-    ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility, WorkspaceView,
+    ArtifactStore as _, CancelToken, CommandShell, SessionPurpose, ToolContext, ToolDeclaration,
+    ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -123,6 +123,7 @@ impl Session {
             repo: folder.path().join("repo"),
             environment: BTreeMap::from([("TASK".to_owned(), "t1".into())]),
             keep: 64 << 20,
+            shell: CommandShell::User,
             schema: setting.schema,
             purpose: setting.purpose,
             model: setting.model.to_owned(),

@@ -11,7 +11,9 @@ use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
-use engine::ports::{NoExternalWorkers, NoTrustedRules, Requester, SessionPurpose, ToolEnv};
+use engine::ports::{
+    CommandShell, NoExternalWorkers, NoTrustedRules, Requester, SessionPurpose, ToolEnv,
+};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use engine::request::RequestPolicy;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
@@ -147,6 +149,7 @@ impl SessionEngine {
                 repo: self.folder.clone(),
                 environment: BTreeMap::new(),
                 keep: 1_000_000,
+                shell: CommandShell::User,
                 schema: None,
                 purpose: SessionPurpose::Conversation,
                 model: String::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use actors::{Answerer, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
-use engine::ports::{Requester, SessionPurpose, ToolEnv};
+use engine::ports::{CommandShell, Requester, SessionPurpose, ToolEnv};
 use engine::prompt::SystemPrompt;
 use protocol::ModelRoute;
 use store::artifacts_of;
@@ -47,6 +47,7 @@ impl AppContext {
             repo: folder.clone(),
             environment: Default::default(),
             keep: self.settings.task_limits().output,
+            shell: CommandShell::User,
             schema: None,
             purpose: SessionPurpose::Conversation,
             model: model_id,

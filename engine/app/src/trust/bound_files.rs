@@ -194,14 +194,20 @@ impl<'a> Search<'a> {
         };
         let beside = path.parent().unwrap_or(Path::new("")).to_owned();
         let is_of_path = |letter: char| letter.is_alphanumeric() || "_./@+-".contains(letter);
+        let sourced = sourced_in(&scripts);
+        // What a shell reads from a path that it computes can be any file.
+        self.found.is_open |=
+            sourced.iter().any(|name| name.contains(['$', '`', '*', '?', '[', '~']));
         let names: BTreeSet<_> = scripts
             .split(|letter| !is_of_path(letter))
+            .map(|name| name.trim_start_matches('/'))
             .filter(|name| (2..256).contains(&name.len()))
+            .chain(sourced.iter().copied())
             .collect();
         for name in names {
             for folder in [Path::new(""), &beside] {
                 let Some(path) = inside(folder, name) else { continue };
-                if is_script(&self.root.join(&path)) {
+                if sourced.contains(name) || is_script(&self.root.join(&path)) {
                     self.bind(&path);
                 }
             }
@@ -216,6 +222,23 @@ fn scripts_of_package(text: &str) -> String {
         return if package.is_object() { String::new() } else { text.to_owned() };
     };
     scripts.values().filter_map(|script| script.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the names of files that a script of a shell reads with `.` or `source`, as far as its words tell.
+fn sourced_in(script: &str) -> BTreeSet<&str> {
+    let mut sourced = BTreeSet::new();
+    for line in script.lines() {
+        let mut words =
+            line.split(|letter: char| letter.is_whitespace() || ";&|(){}".contains(letter));
+        while let Some(word) = words.next() {
+            if matches!(word, "." | "source")
+                && let Some(name) = words.find(|word| !word.is_empty())
+            {
+                sourced.insert(name.trim_matches(['"', '\'']));
+            }
+        }
+    }
+    sourced
 }
 
 fn is_script(path: &Path) -> bool {

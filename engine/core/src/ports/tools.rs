@@ -184,6 +184,8 @@ pub struct ToolEnv {
     pub environment: BTreeMap<String, OsString>,
     /// The maximum number of bytes of output to keep for one call.
     pub keep: u64,
+    /// Which shell runs commands.
+    pub shell: CommandShell,
     /// The JSON Schema of the value to yield; without one, every value is accepted.
     pub schema: Option<Value>,
     /// What the session is for.
@@ -193,6 +195,15 @@ pub struct ToolEnv {
     /// Whether the model is scripted. Such a model has a tool that panics, so that a scenario can show how
     /// the engine handles a panic.
     pub is_scripted: bool,
+}
+
+/// Which shell runs the commands of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandShell {
+    /// That of the user, with the functions and aliases of the user's profile.
+    User,
+    /// `/bin/sh`. Rules judge the text of a command, which an alias or another shell would change.
+    Plain,
 }
 
 /// What a session is for. Some tools exist only for one of these.

@@ -52,12 +52,22 @@ impl BashArguments {
             return wrong("the command has a NUL in it");
         }
         for (name, value) in self.env.iter().flatten() {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return wrong("/env: a name is not empty and has no `=`, and nothing has a NUL");
+            // Other names would be read as something else where the command is judged with its variables.
+            if !is_name(name) || value.contains('\0') {
+                return wrong(
+                    "/env: a name has letters, digits and `_`, and begins with no digit; no value has a NUL",
+                );
             }
         }
         Ok(())
     }
+}
+
+/// Returns whether shells take `text` for the name of a variable.
+fn is_name(text: &str) -> bool {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.starts_with(|first: char| is_word(first) && !first.is_ascii_digit())
+        && text.chars().all(is_word)
 }
 
 /// Returns the command as it is judged: with its variables before it, which may change what it does.
@@ -76,6 +86,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn only_what_shells_take_for_a_name_is_the_name_of_a_variable() {
+        let checked = |name: &str| {
+            let arguments = json!({ "command": "make", "env": { name: "x" } });
+            serde_json::from_value::<BashArguments>(arguments).unwrap().check().is_ok()
+        };
+        for (name, is_one) in [("CC", true), ("_a1", true), ("1a", false), ("", false)] {
+            assert_eq!(checked(name), is_one, "{name}");
+        }
+        for name in ["#", "ls #", "a-b", "BASH_FUNC_ls%%", "a=b", "a\nb", "x;rm"] {
+            assert!(!checked(name), "{name}");
+        }
+    }
 
     #[test]
     fn a_command_is_judged_with_its_variables() {

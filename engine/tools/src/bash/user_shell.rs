@@ -105,14 +105,14 @@ impl KnownShell {
     ) -> Result<Shell, Stopped> {
         let Self { program, snapshot, take } = self;
         let arguments = [program.as_str(), take, snapshot];
+        let printed = PathBuf::from(format!("{snapshot}.output"));
         let request = CommandRequest {
             // Functions and aliases are in files that only an interactive shell reads.
             script: r#"exec "$1" -i -c "$2" "$1" "$3""#.to_owned(),
             arguments: arguments.map(str::to_owned).to_vec(),
             folder: PathBuf::from("/"),
             environment: BTreeMap::new(),
-            // What the profile prints is kept nowhere.
-            output: PathBuf::from(snapshot),
+            output: printed.clone(),
             keep: 0,
             short: ShortOutput::Memory,
         };
@@ -126,6 +126,8 @@ impl KnownShell {
                 running.await
             }
         };
+        // What the profile prints is kept nowhere.
+        let _none = tokio::fs::remove_file(printed).await;
         if cancel.is_cancelled() {
             return Err(Stopped);
         }

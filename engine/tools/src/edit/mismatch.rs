@@ -74,6 +74,12 @@ pub(crate) enum Mismatch {
         /// The most.
         most: usize,
     },
+    /// The file would be too large.
+    #[error("the file would have more than {most} bytes")]
+    Grows {
+        /// The most.
+        most: usize,
+    },
     /// Two edits replace the same text.
     #[error("edits {one} and {other} overlap; make one edit of them")]
     Overlap {
@@ -99,6 +105,7 @@ impl Mismatch {
             | Self::Missing { number, .. }
             | Self::Several { number, .. } => Some(*number),
             Self::TooLarge { .. }
+            | Self::Grows { .. }
             | Self::TooMany { .. }
             | Self::Overlap { .. }
             | Self::NoChange => None,

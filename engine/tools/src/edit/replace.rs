@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::folded::{Folded, indented, with_indentation};
 use super::mismatch::Mismatch;
 use super::places::{SoughtText, Wanted, places};
+use crate::display::MAX_FILE_BYTES;
 
 /// A piece of text and its replacement, with line ends that are all LF.
 pub(super) struct TextEdit {
@@ -61,6 +62,8 @@ pub(super) fn replaced(text: &str, edits: &[TextEdit]) -> Result<Replaced, Misma
             return Err(Mismatch::Overlap { one, other });
         }
     }
+    let added: usize = found.iter().map(|place| place.new.len()).sum();
+    check_size(added.saturating_add(text.len()))?;
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for place in &found {
@@ -76,6 +79,13 @@ pub(super) fn replaced(text: &str, edits: &[TextEdit]) -> Result<Replaced, Misma
         true => Err(Mismatch::NoChange),
         false => Ok(Replaced { text: out, places: found.len(), inexact }),
     }
+}
+
+/// Refuses a text that would be larger than files that are written.
+fn check_size(bytes: usize) -> Result<(), Mismatch> {
+    let most = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
+    // What is replaced is part of the file, so that twice as much is surely too large.
+    if bytes > 2 * most { Err(Mismatch::Grows { most }) } else { Ok(()) }
 }
 
 /// Returns the places of all edits.
@@ -133,6 +143,7 @@ fn find_inexact<'a>(
     let mut out = Vec::new();
     for (((number, edit), old), places) in edits.iter().zip(&olds).zip(found) {
         let missing = || Mismatch::missing(*number, text, &edit.old);
+        check_size(places.len().saturating_mul(edit.new.len()))?;
         let ends = places.into_iter().map(|begin| (begin, begin + old.text.len()));
         let whole = ends.filter(|(begin, end)| there.is_whole(*begin, *end));
         let before = out.len();

@@ -111,3 +111,30 @@ fn a_rule_or_a_mode_that_cannot_be_is_refused_with_its_place() {
         refused(session(), &["config.yml:1", "approvals.", said]);
     }
 }
+
+#[test]
+fn where_rules_judge_commands_they_run_without_the_functions_and_aliases_of_the_user() {
+    for (settings, has_them) in [("", true), ("approvals: { deny: ['bash(rm *)'] }", false)] {
+        let place = sandbox();
+        let (folder, user) = (place.folder().join("work"), place.folder().join("user"));
+        for folder in [&folder, &user] {
+            fs::create_dir_all(folder).expect("a folder can be made");
+        }
+        let profile = "greet() { echo \"hello $1\"; }\nalias hi='greet'\n";
+        fs::write(user.join(".bashrc"), profile).expect("a file can be written");
+        place.home().configure(settings);
+        let model = LoopbackModel::start();
+        model.talk("s", |asked: &Asked| match asked.answers() {
+            0 => Answer::call("bash", &json!({ "command": "greet you; hi there" })),
+            _ => Answer::text("done"),
+        });
+        let session = place.regatta(&folder).env("SHELL", "/bin/bash").arg("-p");
+        let session = session.arg("--model").arg(model.route()).arg("--base-url");
+        let finished = session.arg(model.base_url()).arg("--").arg(marker("s")).run();
+        let _done = finished.expect_code(0);
+        let results = model.asked("s").last().expect("it was asked").results().concat();
+        for greeting in ["hello you", "hello there"] {
+            assert_eq!(results.contains(greeting), has_them, "{settings}: {results}");
+        }
+    }
+}

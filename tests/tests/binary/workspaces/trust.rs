@@ -78,6 +78,8 @@ fn a_command_that_is_not_known_is_trusted_until_the_next_commit_with_other_files
     repository.write(".regatta/config.yml", setup);
     repository.commit("a set-up");
     let run = || place.run_in(&repository).exec("true").run().expect_code(0);
+    let named = place.regatta(repository.root()).words("trust -y limits.turns").run();
+    named.expect_refusal(&["cannot be used with"]);
     let _trusted = place.regatta(repository.root()).words("trust -y").run().expect_code(0);
     let _ended = run();
     fs::remove_file(&proof).expect("it has run");

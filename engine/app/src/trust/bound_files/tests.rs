@@ -46,6 +46,10 @@ fn a_command_is_bound_to_the_scripts_that_it_runs_and_to_what_its_runner_reads()
         (".cargo/config.toml", ""),
         ("pyproject.toml", ""),
         (".env.example", ""),
+        ("computed.sh", ". \"$(dirname \"$0\")/common.sh\"\n"),
+        ("common.sh", ""),
+        ("sourcing.sh", "#!/bin/sh\n. ./env\n"),
+        ("env", ""),
     ]);
     let setup = ["build.js", "lib.py", "setup.sh", "tools/beside.sh", "tools/more.sh"];
     let npm = ["package-lock.json", "package.json", "scripts/p.js"];
@@ -57,6 +61,8 @@ fn a_command_is_bound_to_the_scripts_that_it_runs_and_to_what_its_runner_reads()
     for (command, expected) in [
         ("./setup.sh", with(&setup, &[])),
         ("sh setup.sh", with(&setup, &[])),
+        ("./computed.sh", with(&["common.sh", "computed.sh"], &["*"])),
+        ("./sourcing.sh", with(&["env", "sourcing.sh"], &[])),
         ("bash -e ./setup.sh fast", with(&setup, &[])),
         ("sh -c './setup.sh'", with(&setup, &[])),
         ("timeout 60 ./setup.sh", with(&setup, &[])),

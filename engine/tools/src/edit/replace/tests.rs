@@ -14,6 +14,16 @@ fn places_that_overlap_are_several() {
 }
 
 #[test]
+fn a_text_that_would_be_larger_than_files_that_are_written_is_refused_before_it_is_made() {
+    let most = "1".repeat(1 << 20);
+    for old in ["a", "a\u{a0}"] {
+        let edit = TextEdit::new(old, &most, Wanted::All);
+        let refused = replaced(&"a \n".repeat(90_000), &[edit]).unwrap_err().to_string();
+        assert_eq!(refused, "the file would have more than 16777216 bytes", "{old:?}");
+    }
+}
+
+#[test]
 fn counting_has_an_end() {
     let refused = edited(&"a\n".repeat(1000), "a", "b").unwrap_err();
     assert!(refused.contains("at least 100 occurrences, on lines 1, 2, 3, 4, 5, …;"), "{refused}");
