@@ -118,9 +118,7 @@ fn asks(mode: ApprovalMode, request: &CallRequest) -> bool {
         }
         (Wants::Write(_), ApprovalMode::Ask) => true,
         (Wants::Exec(parts), ApprovalMode::Ask | ApprovalMode::Write) => {
-            // A line without a command is none that only reads.
-            parts.is_empty()
-                || !parts.iter().all(|part| matches!(part, Part::Command { reads: Some(_), .. }))
+            !parts.iter().all(|part| matches!(part, Part::Command { reads: Some(_), .. }))
         }
     }
 }
