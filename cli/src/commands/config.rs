@@ -25,7 +25,7 @@ struct Listed {
 /// Lists all settings, or those of a key.
 ///
 /// # Errors
-/// The settings cannot be read, or there is no such key.
+/// The settings cannot be read, or the key does not exist.
 pub fn run(globals: &Globals, args: &ConfigArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let keys = keys_of(&args.words)?;
     let places = DataPaths::of_this_process()?;

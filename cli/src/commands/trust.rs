@@ -21,7 +21,7 @@ use crate::session::{has_person, is_confirmed};
 /// Shows, gives, lists or ends trust.
 ///
 /// # Errors
-/// The settings or the file of trust cannot be used, or there is no one to ask.
+/// The settings or the trust file cannot be read, or standard input is not a terminal.
 pub fn run(globals: &Globals, args: &TrustArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let places = DataPaths::of_this_process()?;
     let file = TrustFile::new(places.trust_file());

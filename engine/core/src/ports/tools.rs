@@ -309,7 +309,7 @@ pub struct Artifact {
 pub const ARTIFACT_SCHEME: &str = "artifact://";
 
 impl Artifact {
-    /// Returns the name by which models read it, which is no path.
+    /// Returns the name by which models read it; it is not a path.
     #[must_use]
     pub fn uri(&self) -> String {
         let number = self.name.split('.').next().unwrap_or_default();

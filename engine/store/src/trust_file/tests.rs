@@ -12,7 +12,7 @@ fn rule(text: &str) -> ApprovalRule {
 fn what_is_trusted_holds_for_one_repository_and_no_change_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let file = TrustFile::new(folder.path().join("trust.json"));
-    let (one, other) = (Path::new("/work/one"), Path::new("/work/other"));
+    let (one, other) = (Path::new("/src/one"), Path::new("/src/other"));
     assert_eq!(file.of(one).unwrap(), RepositoryTrust::default());
     thread::scope(|scope| {
         for number in 0..8 {
@@ -37,7 +37,7 @@ fn what_is_trusted_holds_for_one_repository_and_no_change_is_lost() {
     let stored = file.of(other).unwrap();
     assert_eq!((stored.rules.len(), &stored.powers["isolation.setup"]), (0, &power));
     file.change(one, |trust| trust.rules.clear()).unwrap();
-    assert_eq!(file.all().unwrap().into_keys().collect::<Vec<_>>(), ["/work/other"]);
+    assert_eq!(file.all().unwrap().into_keys().collect::<Vec<_>>(), ["/src/other"]);
 }
 
 #[test]
