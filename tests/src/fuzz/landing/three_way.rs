@@ -58,6 +58,9 @@ fn added(scratch: &Path, ours: &Node, theirs: &Node, otherwise: Reason) -> Resul
             Node::File { executable: our_mode, bytes: ours },
             Node::File { executable: their_mode, bytes: theirs },
         ) => match (our_mode == their_mode, ours == theirs) {
+            // Without a base git compares no names of contents: an empty file beside a binary one
+            // conflicts too.
+            (true, false) if [ours, theirs].iter().any(|side| side.contains(&0)) => Err(otherwise),
             (true, _) => {
                 let bytes = contents(scratch, &[], ours, theirs).map_err(|_reason| otherwise)?;
                 Ok(Node::File { executable: *our_mode, bytes })
