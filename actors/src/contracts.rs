@@ -42,7 +42,7 @@ pub(crate) fn any() -> YieldContract {
 /// Returns how often a worker of this kind is reminded.
 fn reminder_policy(work: &Work) -> ReminderPolicy {
     match work {
-        Work::Command(_) => ReminderPolicy::COMMAND,
+        Work::Command(_) | Work::Conversation(_) => ReminderPolicy::COMMAND,
         Work::Agent(_) | Work::External(_) => ReminderPolicy::AGENT,
     }
 }

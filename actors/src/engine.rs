@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::leading_request::LedModels;
-use engine::ports::{CancelLevel, CommandOwner, Commands, VariableChoice};
+use engine::ports::{CancelLevel, CommandOwner, Commands, IsolationError, VariableChoice};
 use engine::run::{AddTasksError, FinishedChild, WaitError};
-use protocol::{Failure, QuestionId, RunId, TaskId, TaskSpec};
+use protocol::{Captured, Failure, QuestionId, RunId, TaskId, TaskSpec};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 
@@ -19,6 +19,7 @@ use crate::run::RunRequest;
 use crate::runs::{Submission, SubmitError, Submitted};
 use crate::session::SessionSpec;
 use crate::sessions::{AnswerError, OpenSessionError, SessionHandle, SessionOpening};
+use crate::task::ConversationRequest;
 use crate::tokio_timer::RuntimeTimer;
 
 /// A running engine. Clones are handles of the same engine.
@@ -174,6 +175,33 @@ impl Engine {
             RootMessage::Request(run, Box::new(RunRequest::AwaitChildren { parent, reply }))
         });
         async move { answer.await.unwrap_or(Err(WaitError::NotRunning)) }
+    }
+
+    /// Captures what a conversation has changed so far in its workspace, in which nothing may be writing.
+    /// `None` if the mode has no checkpoints.
+    ///
+    /// # Errors
+    /// Its task does not work any more, or the workspace cannot be captured.
+    pub async fn checkpoint(
+        &self,
+        run: RunId,
+        conversation: TaskId,
+    ) -> Result<Option<Captured>, IsolationError> {
+        let captured = answer(&self.0.root, |reply| {
+            let request = ConversationRequest::Checkpoint(reply);
+            RootMessage::Request(run, Box::new(RunRequest::Conversation(conversation, request)))
+        });
+        captured.await.unwrap_or_else(|| {
+            let (what, source) = ("look at the workspace".to_owned(), "its task has ended".into());
+            Err(IsolationError::Failed { what, source })
+        })
+    }
+
+    /// Tells the task of a conversation that it has ended, and that nothing of it runs any more: the work
+    /// is captured, and the task is done.
+    pub fn end_conversation(&self, run: RunId, conversation: TaskId) {
+        let request = RunRequest::Conversation(conversation, ConversationRequest::End);
+        let _closed = self.0.root.cast(RootMessage::Request(run, Box::new(request)));
     }
 
     /// Returns a handle that answers the questions of runs. It does not keep the engine open.

@@ -9,4 +9,4 @@ mod workspace;
 pub(crate) use isolator::{Isolator, IsolatorArguments, IsolatorMessage};
 pub(crate) use repository::RepositoryMessage;
 pub(crate) use requests::{Freezing, Landing, SettledRun};
-pub(crate) use workspace::{Lease, WorkspaceMessage, Writers};
+pub(crate) use workspace::{CaptureReply, Lease, WorkspaceMessage, Writers};

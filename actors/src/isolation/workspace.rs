@@ -25,13 +25,16 @@ pub(crate) struct WorkspaceArguments {
     pub(crate) faults: Faults,
 }
 
+/// The reply port of a capture.
+pub(crate) type CaptureReply = RpcReplyPort<Result<Option<Captured>, IsolationError>>;
+
 pub(crate) enum WorkspaceMessage {
     /// Creates the workspace. The first message, sent once.
     Prepare(RpcReplyPort<Result<Lease, IsolationError>>),
     /// Makes the contents of the workspace its start, after its set-up.
     AcceptSetup(RpcReplyPort<Result<(), IsolationError>>),
-    /// Captures the changes in the workspace, whose attempt ended so.
-    Capture(AttemptEnd, RpcReplyPort<Result<Option<Captured>, IsolationError>>),
+    /// Captures the changes in the workspace, whose attempt ended so, or goes on.
+    Capture(Option<AttemptEnd>, CaptureReply),
     /// Gives up the captured workspace, and the temporary files of those that have written into it,
     /// then answers. A workspace that cannot be removed is left for the next recovery.
     Discard(Reuse, Vec<Arc<dyn CommandOwner>>, RpcReplyPort<()>),
@@ -46,10 +49,7 @@ pub(crate) enum WorkspaceMessage {
     /// Result of the actor's own job.
     SetupAccepted(Result<(), IsolationError>, RpcReplyPort<Result<(), IsolationError>>),
     /// Result of the actor's own job.
-    Captured(
-        Result<Option<Captured>, IsolationError>,
-        RpcReplyPort<Result<Option<Captured>, IsolationError>>,
-    ),
+    Captured(Result<Option<Captured>, IsolationError>, CaptureReply),
     /// Result of the actor's own job.
     Discarded(RpcReplyPort<()>),
     /// Result of the job that captures and removes the workspace of a dead task.
@@ -241,7 +241,7 @@ impl Actor for Workspace {
             }
             (WorkspaceMessage::Capture(end, reply), Some(place)) => {
                 state.under_way = UnderWay::Step;
-                let job = async move { baseline.capture(&place, &end).await };
+                let job = async move { capture(baseline.as_ref(), &place, end).await };
                 state.jobs.run(Job::WorkspaceCapture, &myself, job, |captured| {
                     WorkspaceMessage::Captured(ended("capture its workspace", captured), reply)
                 });
@@ -284,6 +284,18 @@ impl Actor for Workspace {
             ) => {} // unreachable: a lease sends these, and it exists only with a workspace
         }
         Ok(())
+    }
+}
+
+/// Captures a workspace at the end of its attempt, or while the attempt goes on.
+async fn capture(
+    baseline: &dyn Baseline,
+    place: &Place,
+    end: Option<AttemptEnd>,
+) -> Result<Option<Captured>, IsolationError> {
+    match end {
+        Some(end) => baseline.capture(place, &end).await,
+        None => baseline.checkpoint(place).await,
     }
 }
 

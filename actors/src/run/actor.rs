@@ -60,6 +60,10 @@ impl Actor for Run {
                     let Some(input) = input else { return Ok(()) };
                     input
                 }
+                RunRequest::Conversation(task, request) => {
+                    state.converse(task, request);
+                    return Ok(());
+                }
             },
             RunMessage::Question(task, question) => match state.question(task, question) {
                 Some(input) => input,

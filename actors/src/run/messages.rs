@@ -21,7 +21,7 @@ use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt};
 use crate::sessions::AnswerError;
-use crate::task::TaskQuestion;
+use crate::task::{ConversationRequest, TaskQuestion};
 
 pub(crate) struct RunArguments {
     pub(crate) name: RunName,
@@ -64,6 +64,7 @@ pub(crate) enum RunRequest {
         parent: TaskId,
         reply: AwaitChildrenReply,
     },
+    Conversation(TaskId, ConversationRequest),
     /// A person answers a question with the choice of this id.
     Answer(QuestionId, String, RpcReplyPort<Result<(), AnswerError>>),
 }

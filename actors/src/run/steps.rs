@@ -25,7 +25,7 @@ use crate::isolation::RepositoryMessage;
 use crate::job::Job;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Notifier, Receipt, ask};
-use crate::task::{INPUTS, Task, TaskArguments, TaskMessage, artifacts_of};
+use crate::task::{ConversationRequest, INPUTS, Task, TaskArguments, TaskMessage, artifacts_of};
 
 /// The largest number of tasks at the same time at which another one works while one is captured.
 /// Among more tasks than these one more makes no difference, and costs a message for each.
@@ -174,6 +174,13 @@ impl RunState {
         if let Some(actor) = self.actors.get(&task) {
             // If the task actor has just died, its supervision event will report that.
             let _dead = actor.cast(TaskMessage::Cancel(level));
+        }
+    }
+
+    /// Passes on a request to a conversation. Without it, the request is dropped with its reply port.
+    pub(super) fn converse(&self, task: TaskId, request: ConversationRequest) {
+        if let Some(actor) = self.actors.get(&task) {
+            let _dead = actor.cast(TaskMessage::Conversation(request));
         }
     }
 

@@ -57,6 +57,10 @@ impl Actor for Task {
                 state.on_report(&myself, report);
                 return Ok(());
             }
+            TaskMessage::Conversation(request) => match state.conversation(request) {
+                Some(end) => Input::WorkerEnded(end),
+                None => return Ok(()),
+            },
             TaskMessage::Question(question) => {
                 if let Some(questions) = &state.arguments.questions {
                     questions.notify(question);

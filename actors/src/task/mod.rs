@@ -15,6 +15,6 @@ mod worker_setup;
 
 pub(crate) use actor::Task;
 pub(crate) use phase_clock::micros;
-pub(crate) use state::{RunFacts, TaskArguments, TaskMessage, TaskState};
+pub(crate) use state::{ConversationRequest, RunFacts, TaskArguments, TaskMessage, TaskState};
 pub(crate) use task_question::TaskQuestion;
 pub(crate) use worker_setup::{INPUTS, artifacts_of, artifacts_of_run, key_variables};

@@ -26,7 +26,7 @@ use crate::contracts;
 use crate::deps::Deps;
 use crate::executors::{ExecutorLease, ExecutorsMessage};
 use crate::gates::WaitClock;
-use crate::isolation::{Lease, RepositoryMessage, Writers};
+use crate::isolation::{CaptureReply, Lease, RepositoryMessage, Writers};
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::{Durability, Notifier, Receipt};
 use crate::worker::{RunningWorker, restarts};
@@ -98,6 +98,16 @@ pub(crate) enum TaskMessage {
     Question(TaskQuestion),
     /// The next progress event is due.
     ProgressDue,
+    /// A request to the conversation that works in the workspace.
+    Conversation(ConversationRequest),
+}
+
+/// A request to a conversation, while it works.
+pub(crate) enum ConversationRequest {
+    /// Captures the changes so far. Nothing may be writing.
+    Checkpoint(CaptureReply),
+    /// The conversation has ended, and nothing of it runs any more.
+    End,
 }
 
 pub(crate) struct TaskState {

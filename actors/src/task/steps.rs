@@ -15,10 +15,10 @@ use protocol::{
     AgentEnd, Captured, EventKind, Failure, LedgerEntry, Outcome, Phase, TaskName, TaskReport, Work,
 };
 use ractor::ActorRef;
+use serde_json::Value;
 use tracing::Instrument as _;
 
-use super::state::TaskMessage;
-use super::state::TaskState;
+use super::state::{ConversationRequest, TaskMessage, TaskState};
 use super::task_ask::TaskAsk;
 use super::worker_setup;
 use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy};
@@ -191,7 +191,7 @@ impl TaskState {
         let gate = Arc::clone(&self.arguments.gate);
         let gate: Arc<dyn Gate> = match self.arguments.spec.work {
             Work::Agent(_) => Arc::new(self.waits.measured(gate)),
-            Work::Command(_) | Work::External(_) => gate,
+            Work::Command(_) | Work::External(_) | Work::Conversation(_) => gate,
         };
         let deps = WorkerDeps {
             deps: self.arguments.deps.clone(),
@@ -261,12 +261,26 @@ impl TaskState {
         self.executor = None;
         let Some(lease) = &self.lease else { return };
         let owner = lease.owner().clone();
-        let end = self.attempt_end();
+        let end = Some(self.attempt_end());
         let question = |reply| WorkspaceMessage::Capture(end, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
         ask(Job::TaskCapture, jobs, ends, question, |captured| {
             TaskMessage::Captured(captured.ok())
         });
+    }
+
+    /// Answers a request to the conversation, and returns its end if it was told. If there is none that
+    /// works, the request is dropped with its reply port.
+    pub(super) fn conversation(&self, request: ConversationRequest) -> Option<AgentEnd> {
+        let lease = self.lease.as_ref().filter(|_| self.arguments.spec.work.is_of_user())?;
+        match request {
+            ConversationRequest::Checkpoint(reply) if self.lifecycle.is_working() => {
+                let _gone = lease.owner().cast(WorkspaceMessage::Capture(None, reply));
+                None
+            }
+            ConversationRequest::Checkpoint(_) => None,
+            ConversationRequest::End => Some(AgentEnd::Yielded(Value::Null)),
+        }
     }
 
     /// Returns how the attempt ends whose work is about to be captured.

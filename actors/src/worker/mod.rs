@@ -1,7 +1,8 @@
-//! The workers of tasks: a session, a command, or an external program. A task knows them by the port
+//! The workers of tasks: a session, a command, an external program, or a conversation of the user. A task knows them by the port
 //! `Worker` only.
 
 mod command;
+mod conversation;
 mod open;
 mod session;
 mod setup;

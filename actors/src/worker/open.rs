@@ -1,4 +1,5 @@
-//! Opens the worker that a task's kind of work needs: a command, a session or an external program.
+//! Opens the worker that a task's kind of work needs: a command, a session, an external program, or one
+//! that waits for the end of a conversation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use protocol::{Failure, Work};
 use tokio::task::AbortHandle;
 
 use super::command::CommandWorker;
+use super::conversation::ConversationWorker;
 use super::session::SessionWorker;
 use super::worker_deps::WorkerDeps;
 
@@ -25,6 +27,7 @@ pub(crate) async fn open(
         Work::Command(command) => Arc::new(CommandWorker::new(command, start, deps)),
         Work::Agent(agent) => Arc::new(SessionWorker::start(agent, start, deps).await?),
         Work::External(external) => deps.deps.external.open(external, start)?,
+        Work::Conversation(_) => Arc::new(ConversationWorker::new(start.reports)),
     })
 }
 
@@ -32,7 +35,7 @@ pub(crate) async fn open(
 /// have effects outside its workspace.
 pub(crate) fn restarts(work: &Work, external: &dyn ExternalWorkers) -> RestartBudget {
     match work {
-        Work::Command(_) => RestartBudget::NONE,
+        Work::Command(_) | Work::Conversation(_) => RestartBudget::NONE,
         Work::Agent(_) => RESTARTS,
         Work::External(program) => external.restarts(program),
     }
@@ -41,7 +44,7 @@ pub(crate) fn restarts(work: &Work, external: &dyn ExternalWorkers) -> RestartBu
 /// Returns the name of the external program that does `work`, whose requests pass no gate.
 pub(crate) fn external_program(work: &Work) -> Option<&str> {
     match work {
-        Work::Command(_) | Work::Agent(_) => None,
+        Work::Command(_) | Work::Agent(_) | Work::Conversation(_) => None,
         Work::External(external) => Some(&external.program),
     }
 }

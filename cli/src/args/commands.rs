@@ -302,6 +302,14 @@ impl UndoArgs {
     }
 }
 
+impl DiscardArgs {
+    /// Returns the arguments that discard what `target` names.
+    #[cfg(feature = "tui")]
+    pub(crate) fn of(target: String) -> Self {
+        Self { target, tasks: Vec::new(), dry_run: false }
+    }
+}
+
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultsForm {

@@ -11,7 +11,7 @@ use protocol::{ApprovalMode, ThinkingLevel};
 use tools::Builtins;
 
 use super::approval_mode::approval_mode;
-use super::{GivenKey, ModelsArgs};
+use super::{GivenKey, IsolationChoice, ModelsArgs};
 use regatta::model::{BaseUrl, ModelChoice};
 use regatta::session::HomeWork;
 
@@ -143,6 +143,17 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "PATTERN", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "an option whose value can be left out")]
     pub(crate) list_models: Option<Option<String>>,
+
+    /// Work in a copy of the repository: nothing lands before /land
+    ///
+    /// /diff shows the work, /discard throws it away. Work that has not landed is kept, as that of a run:
+    /// `regatta runs` lists it.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) isolated: bool,
+
+    /// How --isolated makes the copy: auto, worktree
+    #[arg(long, value_name = "MODE", requires = "isolated")]
+    pub isolation: Option<IsolationChoice>,
 
     /// Work in the home folder or `/` itself, not in a private folder
     #[arg(long, action = ArgAction::SetTrue)]

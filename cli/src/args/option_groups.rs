@@ -12,7 +12,10 @@ type Group = (&'static str, &'static str);
 
 const SESSION: &[Group] = &[
     ("Model", "model thinking | models provider api_key base_url list_models"),
-    ("Session", "print continues resume | mode fork no_session session_dir allow_home"),
+    (
+        "Session",
+        "print continues resume isolated | mode fork no_session session_dir isolation allow_home",
+    ),
     (
         "What the model gets",
         "| tools no_tools approval_mode system_prompt append_system_prompt no_context_files",

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 
-use actors::{Answerer, OpenSessionError};
+use actors::{Answerer, Engine, OpenSessionError};
 use engine::prompt::SystemPrompt;
 use protocol::{AssistantMessage, ExitCode, Failure, StopReason};
 use serde_json::{Value, json};
@@ -12,20 +12,28 @@ use super::note::note;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
 use crate::render::{self, Terminal, shell_words};
 use crate::run_log::Log;
-use crate::session::{PipedRole, can_choose, choose, pick, plan, read_piped, sessions_in};
-use crate::signals::{self, Signals};
+use crate::session::{
+    PipedRole, SessionPlace, SessionPlan, can_choose, choose, pick, plan_with, read_piped,
+    sessions_in, usable_model,
+};
+use crate::signals::{self, Signals, exit_now};
 use regatta::app_context::AppContext;
+use regatta::each::title_of;
 use regatta::error::{Error, ErrorKind};
 use regatta::session::{
-    ChosenLog, ImageSizes, PromptInputs, Prompts, WorkingFolder, assemble, context_files,
-    working_folder,
+    ChosenLog, ImageSizes, IsolatedPlace, PromptInputs, Prompts, WorkingFolder, assemble,
+    context_files, working_folder,
 };
 
 #[cfg(feature = "tui")]
 mod converse;
+#[cfg(feature = "tui")]
+mod isolated_work;
+mod isolation;
 mod print;
 mod print_output;
 
+use isolation::{Isolating, Isolation};
 use print::{Printed, print, write_answer};
 use print_output::PrintOutput;
 
@@ -43,19 +51,14 @@ pub(super) async fn run(
         return Ok(ExitCode::Success);
     };
     let mut signals = Signals::listen()?;
-    let plan = tokio::select! {
-        plan = plan(app, args, folder.path.clone(), &chosen) => plan?,
-        why = signals.next() => {
-            let stopped = Error::usage("stopped before anything was started");
-            return Err(stopped.exit(signals::exit_code(why)));
-        }
-    };
-    let first = first_line(args, form, &folder, &plan.spec.system);
+    let about = (&folder, &chosen, &prompts);
+    let Prepared { engine, plan, place, isolation } =
+        prepare(app, (args, globals), about, &mut signals).await?;
+    let first = first_line(args, form, &folder, (&place, &plan.spec.system));
     let first = first.map(|first| format!("note: {first}"));
     for line in first.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
         note(globals, &line);
     }
-    let engine = app.open_engine(NonZeroUsize::MIN).await?;
     let answerer = match form {
         SessionForm::Print => Answerer::None,
         #[cfg(feature = "tui")]
@@ -65,6 +68,9 @@ pub(super) async fn run(
     let (session, events) = match opened {
         Ok(opened) => opened,
         Err(refused) => {
+            if let Some(isolation) = isolation {
+                isolation.leave().await; // nothing has changed
+            }
             engine.close().await;
             return Err(not_opened(&refused, &chosen));
         }
@@ -76,7 +82,8 @@ pub(super) async fn run(
         SessionForm::Terminal => {
             let opened = (engine, session, events);
             let options = (args, globals);
-            return converse::converse(app, options, opened, prompts, chosen, &mut signals).await;
+            let where_to = (place, isolation, chosen);
+            return converse::converse(app, options, opened, prompts, where_to, &mut signals).await;
         }
     }
     let mode = output_mode(args, globals);
@@ -90,9 +97,11 @@ pub(super) async fn run(
     let mut output = PrintOutput::new(app, mode, globals);
     let printed = print((&engine, events), &session, prompts, &mut signals, &mut output).await;
     session.close().await;
+    let kept = leave(isolation, &mut signals).await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
     output.end();
+    kept.iter().for_each(|line| note(globals, line));
     match (failure, printed) {
         (Some(failure), _) | (None, Printed::EngineFailed(failure)) => {
             Err(Error::engine_failed(&failure))
@@ -109,25 +118,113 @@ pub(super) async fn run(
     }
 }
 
+/// What a session is opened in, and with.
+struct Prepared<'a> {
+    engine: Engine,
+    plan: SessionPlan,
+    place: SessionPlace,
+    isolation: Option<Isolation<'a>>,
+}
+
+/// Finds a model that can be used, opens the engine, and makes the workspace of an isolated session.
+///
+/// # Errors
+/// One of these cannot be had, or a signal came. Nothing of it is left.
+async fn prepare<'a>(
+    app: &'a AppContext,
+    (args, globals): (&'a LaunchArgs, &'a Globals),
+    (folder, chosen, prompts): (&WorkingFolder, &ChosenLog, &Prompts),
+    signals: &mut Signals,
+) -> Result<Prepared<'a>, Error> {
+    let stopped = |why| {
+        let stopped = Error::usage("stopped before anything was started");
+        stopped.exit(signals::exit_code(why))
+    };
+    let model = tokio::select! {
+        model = usable_model(app, args, chosen) => model?,
+        why = signals.next() => return Err(stopped(why)),
+    };
+    let engine = app.open_engine(NonZeroUsize::MIN).await?;
+    let placed = tokio::select! {
+        placed = place(app, (args, globals), &engine, folder, (chosen, prompts)) => placed,
+        why = signals.next() => Err(stopped(why)),
+    };
+    let planned = match placed {
+        Ok((place, isolation)) => {
+            let plan = plan_with(app, args, &place, chosen, model).await;
+            plan.map(|plan| (plan, place, isolation))
+        }
+        Err(error) => Err(error),
+    };
+    match planned {
+        Ok((plan, place, isolation)) => Ok(Prepared { engine, plan, place, isolation }),
+        Err(error) => {
+            engine.close().await;
+            Err(error)
+        }
+    }
+}
+
 /// Returns the first line of a session: where it works, in place, if it has tools, and which context files
 /// it has read. A conversation begins with that itself, except for the reason why it works elsewhere.
 fn first_line(
     args: &LaunchArgs,
     form: SessionForm,
     WorkingFolder { path, not_in }: &WorkingFolder,
-    system: &SystemPrompt,
+    (place, system): (&SessionPlace, &SystemPrompt),
 ) -> Option<String> {
     let not_in = not_in.map(|folder| format!("not in {folder} (--allow-home works there)"));
     let is_told = form == SessionForm::Print && args.has_tools();
     let place = (is_told || not_in.is_some()).then(|| {
         let how = not_in.as_deref().unwrap_or("in place");
-        format!("the session works in {}, {how}", path.display())
+        match &place.isolated {
+            None => format!("the session works in {}, {how}", path.display()),
+            Some(isolated) => isolated_words(isolated),
+        }
     });
     let read = context_files(system).filter(|_| form == SessionForm::Print);
     match (place, read) {
         (Some(place), Some(read)) => Some(format!("{place}, and has read {read}")),
         (None, Some(read)) => Some(format!("the session has read {read}")),
         (place, None) => place,
+    }
+}
+
+/// Returns where an isolated session works, for people.
+fn isolated_words(isolated: &IsolatedPlace) -> String {
+    let (repo, run) = (isolated.repo.display(), &isolated.run);
+    format!("the session works in a copy of {repo} (run {run}); nothing lands by itself")
+}
+
+/// Returns where the session works, and its workspace if it is isolated.
+async fn place<'a>(
+    app: &'a AppContext,
+    (args, globals): (&'a LaunchArgs, &'a Globals),
+    engine: &Engine,
+    folder: &WorkingFolder,
+    (log, prompts): (&ChosenLog, &Prompts),
+) -> Result<(SessionPlace, Option<Isolation<'a>>), Error> {
+    let folder = folder.path.clone();
+    if !args.isolated {
+        return Ok((SessionPlace { folder, isolated: None }, None));
+    }
+    let first = log.name.as_deref().or(prompts.texts.first().map(String::as_str));
+    let title = title_of(first.unwrap_or("isolated session"));
+    let (engine, log) = (engine.clone(), log.path.clone());
+    let of = Isolating { app, args, globals, engine, folder: folder.clone(), log, title };
+    let (isolation, notes) = Isolation::begin(of).await?;
+    notes.iter().for_each(|line| note(globals, line));
+    let isolated = Some(isolation.place().clone());
+    Ok((SessionPlace { folder, isolated }, Some(isolation)))
+}
+
+/// Captures the work of an isolated session that is closed, and returns lines that say where it is kept.
+/// After another signal, the next start captures it.
+async fn leave(isolation: Option<Isolation<'_>>, signals: &mut Signals) -> Vec<String> {
+    let Some(isolation) = isolation else { return Vec::new() };
+    tokio::select! {
+        kept = isolation.leave() => kept,
+        why = signals.next() => exit_now(why),
     }
 }
 

@@ -131,7 +131,7 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
     let verification = verify_log(row)?;
     let log = Log { task, item, items, setup, verification, ..Log::of(task) };
     Ok(match &row.spec.work {
-        Work::Agent(_) => match session_entries(&path)? {
+        Work::Agent(_) | Work::Conversation(_) => match session_entries(&path)? {
             Some((entries, damage)) => Log { entries: Some(entries), damage, ..log },
             None => log,
         },
@@ -187,13 +187,13 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
     let path = log_path(context, run, row);
     let worker = match &row.spec.work {
         Work::Agent(agent) => format!(" · {}", one_line(&agent.model.to_string())),
-        Work::Command(_) => String::new(),
+        Work::Command(_) | Work::Conversation(_) => String::new(),
         Work::External(external) => format!(" · {}", one_line(&external.program)),
     };
     heading((context, run), row, &worker, out)?;
     show_setup(context, run, row, out)?;
     match &row.spec.work {
-        Work::Agent(_) => match session_entries(&path)? {
+        Work::Agent(_) | Work::Conversation(_) => match session_entries(&path)? {
             Some((lines, _reported)) => {
                 let entries: Vec<_> =
                     lines.iter().map(|line| (line.timestamp, &line.entry)).collect();
@@ -231,7 +231,8 @@ fn given_to(command: &Command) -> Vec<String> {
 
 /// Returns the path of a task's session log or output.
 fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
-    let name = match row.spec.work {
+    let name = match &row.spec.work {
+        Work::Conversation(conversation) => return conversation.log.clone(),
         Work::Agent(_) => "session.jsonl",
         Work::Command(_) | Work::External(_) => "output.log",
     };
@@ -316,7 +317,7 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
         Outcome::Done { .. } | Outcome::Cancelled => false,
     });
     let (work, silent) = match row.spec.work {
-        Work::Agent(_) => ("session", ""),
+        Work::Agent(_) | Work::Conversation(_) => ("session", ""),
         Work::Command(_) => ("command", "it printed nothing, or "),
         Work::External(_) => ("program", "it printed nothing, or "),
     };
@@ -327,7 +328,7 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
         }
         TaskState::Queued => "it has not begun".to_owned(),
         TaskState::Running => match row.spec.work {
-            Work::Agent(_) => "its session has not begun".to_owned(),
+            Work::Agent(_) | Work::Conversation(_) => "its session has not begun".to_owned(),
             Work::Command(_) | Work::External(_) => "it has printed nothing yet".to_owned(),
         },
         TaskState::Interrupted => {

@@ -1,10 +1,13 @@
 //! Checks a whole run before it starts: scripts, prompts, schemas and options that have no effect.
 
 use engine::ports::Schemas;
-use protocol::{Agent, ChangeDemand, Command, External, RunSpec, TaskName, TaskSpec, Work};
+use protocol::{
+    Agent, ChangeDemand, Command, Conversation, External, RunSpec, TaskName, TaskSpec, Work,
+};
 use serde_json::Value;
 
 use crate::args::RunArgs;
+use crate::render::shell_word;
 use regatta::error::{Error, ErrorKind};
 
 /// The longest script, in bytes: what Linux allows as one argument of a process.
@@ -17,7 +20,7 @@ const LONGEST_PROMPT: usize = 16_000_000;
 pub(super) fn has_model(task: &TaskSpec) -> bool {
     match task.work {
         Work::Agent(_) => true,
-        Work::Command(_) | Work::External(_) => false,
+        Work::Command(_) | Work::External(_) | Work::Conversation(_) => false,
     }
 }
 
@@ -35,6 +38,7 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
             Work::Command(command) => check_script(&task.name, command)?,
             Work::Agent(agent) => check_prompt(&task.name, agent)?,
             Work::External(external) => return Err(unavailable(&task.name, external)),
+            Work::Conversation(conversation) => return Err(not_again(&task.name, conversation)),
         }
         if task.change == ChangeDemand::Required && !spec.isolation.capabilities().can_capture {
             return Err(Error::usage(format!("task `{}` must change something", task.name))
@@ -59,6 +63,14 @@ fn unavailable(task: &TaskName, external: &External) -> Error {
     let what = format!("cannot run task `{task}`");
     Error::new(ErrorKind::Plan, what)
         .because(format!("the external worker `{}` is not available", external.program))
+}
+
+/// Refuses a conversation: its user goes on with it.
+fn not_again(task: &TaskName, Conversation { log }: &Conversation) -> Error {
+    let log = shell_word(&log.to_string_lossy());
+    Error::usage(format!("cannot run task `{task}` again"))
+        .because("it is a conversation")
+        .hint(format!("regatta --isolated --resume {log}"))
 }
 
 /// Refuses options for a model where no task has one.

@@ -14,7 +14,7 @@ use regatta::model::{
     FoundModel, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle, PlannedModel,
     Roles, anchor_scenario, check_model, find_model, left_out_fallbacks,
 };
-use regatta::session::{ChosenLog, session_prompt};
+use regatta::session::{ChosenLog, IsolatedPlace, session_prompt};
 
 /// What a session is opened with, and what the user should know about it.
 pub(crate) struct SessionPlan {
@@ -23,40 +23,93 @@ pub(crate) struct SessionPlan {
     pub(crate) notes: Vec<String>,
 }
 
+/// Where a session works.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionPlace {
+    /// The folder of the user, whose session it is.
+    pub(crate) folder: PathBuf,
+    /// The workspace, if it does not work in the folder itself.
+    pub(crate) isolated: Option<IsolatedPlace>,
+}
+
+impl SessionPlace {
+    /// Returns the folder in which the tools of the session work.
+    pub(crate) fn works_in(&self) -> PathBuf {
+        self.isolated.as_ref().map_or_else(|| self.folder.clone(), IsolatedPlace::folder)
+    }
+}
+
 /// Chooses the model of a session, checks that it can be used, and returns what the session in
-/// `folder` is opened with.
+/// `place` is opened with.
 ///
 /// # Errors
 /// There is no such model, or it cannot be used.
+#[cfg(feature = "tui")]
 pub(crate) async fn plan(
     app: &AppContext,
     args: &LaunchArgs,
-    folder: PathBuf,
+    place: &SessionPlace,
     log: &ChosenLog,
 ) -> Result<SessionPlan, Error> {
-    let chosen = choose_model(app, args, log).await?;
-    let ChosenModel { model, fallbacks, mut notes } = chosen;
+    plan_with(app, args, place, log, usable_model(app, args, log).await?).await
+}
+
+/// Chooses the model of a session, and checks that it can be used.
+///
+/// # Errors
+/// There is no such model, or it cannot be used.
+pub(crate) async fn usable_model(
+    app: &AppContext,
+    args: &LaunchArgs,
+    log: &ChosenLog,
+) -> Result<ChosenModel, Error> {
+    let mut chosen = choose_model(app, args, log).await?;
+    let ChosenModel { model, fallbacks, notes } = &mut chosen;
     if let Some(GivenKey(key)) = &args.api_key {
         app.user_models.give(&model.provider, key.clone());
     }
     app.user_models.prepare(fallbacks.iter().map(|model| model.provider.as_str())).await;
-    check_model(&app.models, &app.user_models, &model).await?;
+    check_model(&app.models, &app.user_models, model).await?;
     notes.extend(app.user_models.notes().iter().map(|note| format!("warning: {note}")));
     notes.extend(app.unshared_gates());
-    let parts = prompt_parts(args)?;
-    let prompt = session_prompt(parts, &folder, &app.places, app.clock.now()).await;
+    Ok(chosen)
+}
+
+/// Returns what a session with this model is opened with.
+///
+/// # Errors
+/// A file that an option names cannot be read.
+pub(crate) async fn plan_with(
+    app: &AppContext,
+    args: &LaunchArgs,
+    place: &SessionPlace,
+    log: &ChosenLog,
+    chosen: ChosenModel,
+) -> Result<SessionPlan, Error> {
+    let ChosenModel { model, fallbacks, mut notes } = chosen;
+    let mut parts = prompt_parts(args)?;
+    if let Some(isolated) = &place.isolated {
+        let own = parts.appended.take().map(|own| format!("{own}\n\n")).unwrap_or_default();
+        parts.appended = Some(format!("{own}{}", isolated.words_for_model()));
+    }
+    let prompt = session_prompt(parts, &place.works_in(), &app.places, app.clock.now()).await;
     let (system, about_files) = prompt;
     notes.extend(about_files);
-    let (spec, tools) = app.session_in(folder, model, system, log.path.clone());
+    let (spec, mut tools) = app.session_in(place.works_in(), model, system, log.path.clone());
+    if let Some(isolated) = &place.isolated {
+        isolated.equip(&mut tools);
+    }
     let logs = Some(app.session_logs(log.storage));
-    let spec = SessionSpec { fallbacks, id: log.id, logs, ..spec };
+    // The folder by which a session is found.
+    let folder = place.folder.clone();
+    let spec = SessionSpec { fallbacks, id: log.id, logs, folder, ..spec };
     let approvals = app.settings.approvals(args.approval_mode).into();
     let tools = ToolSetup { only: args.allowed_tools(), approvals, ..tools };
     Ok(SessionPlan { spec, tools, notes })
 }
 
 /// The model of a session.
-struct ChosenModel {
+pub(crate) struct ChosenModel {
     model: ModelRoute,
     /// The models that answer where it cannot be had.
     fallbacks: Vec<ModelRoute>,

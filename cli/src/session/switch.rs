@@ -14,7 +14,7 @@ use super::earlier::earlier;
 use super::log_choice::sessions_in;
 use super::log_question::{age_of, title_of};
 use super::session_tree::{prompt_named, tree_rows};
-use super::setup::{SessionPlan, plan};
+use super::setup::{SessionPlace, SessionPlan, plan};
 use crate::args::LaunchArgs;
 use crate::render::count;
 use crate::view::{
@@ -32,8 +32,8 @@ pub(crate) struct SessionSwitch<'a> {
     pub(crate) args: &'a LaunchArgs,
     pub(crate) engine: &'a Engine,
     pub(crate) ports: &'a SessionPorts,
-    /// The folder in which the sessions work.
-    pub(crate) folder: PathBuf,
+    /// Where the sessions work.
+    pub(crate) place: SessionPlace,
     /// The model with which the conversation began.
     pub(crate) first_model: ModelRoute,
 }
@@ -43,7 +43,7 @@ struct NextLog {
     log: ChosenLog,
     text: Option<String>,
     /// What kind of session it is.
-    note: &'static str,
+    note: Option<&'static str>,
 }
 
 impl ConversationSessions for SessionSwitch<'_> {
@@ -87,7 +87,7 @@ impl ConversationSessions for SessionSwitch<'_> {
 
 impl SessionSwitch<'_> {
     fn sessions(&self) -> Sessions<'_> {
-        sessions_in(self.app, self.args, &self.folder)
+        sessions_in(self.app, self.args, &self.place.folder)
     }
 
     /// Chooses or makes the log of the next session.
@@ -113,7 +113,7 @@ impl SessionSwitch<'_> {
                 (log, Some(text), "a new session with the conversation before the prompt:")
             }
         };
-        Ok(NextLog { log, text, note })
+        Ok(NextLog { log, text, note: Some(note) })
     }
 
     /// Returns the log of the session with a name, or with an id that begins so.
@@ -170,8 +170,12 @@ impl SessionSwitch<'_> {
         let prompt = prompt_named(&mut session, prompt)
             .ok_or_else(|| failed(format!("no prompt has the id `{prompt}`; /fork lists them")))?;
         let id = SessionId::generate();
-        let header =
-            SessionHeader { id, cwd: self.folder.clone(), at: self.app.clock.now(), parent: None };
+        let header = SessionHeader {
+            id,
+            cwd: self.place.folder.clone(),
+            at: self.app.clock.now(),
+            parent: None,
+        };
         let to = sessions.new_path(id);
         let blobs = BlobFolder::new(self.app.places.blobs());
         let branched = branch(from, &prompt, &to, &header, Some(&blobs))
@@ -183,13 +187,29 @@ impl SessionSwitch<'_> {
         Ok((log, branched.text))
     }
 
+    /// Opens the session of the conversation again, in another workspace. The view has what was said.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) async fn reopen(
+        &self,
+        log: ChosenLog,
+        model: &ModelRoute,
+    ) -> Result<OpenedSession, NotOpened> {
+        // Before the first message, and without a file, it is opened as a new one.
+        let log = Sessions::continued(log.path.clone()).unwrap_or(log);
+        let next = NextLog { log, text: None, note: None };
+        let opened = self.open_log(next, model).await?;
+        Ok(OpenedSession { earlier: Earlier::default(), ..opened })
+    }
+
     async fn open_log(
         &self,
         next: NextLog,
         present: &ModelRoute,
     ) -> Result<OpenedSession, NotOpened> {
         let NextLog { log, text, note } = next;
-        let mut notes = vec![note.to_owned()];
+        let mut notes: Vec<String> = note.map(str::to_owned).into_iter().collect();
         let planned = match self.own_model(&log, present) {
             Ok(model) => self.plan(&log, &model).await,
             Err(why) => Err(why),
@@ -248,7 +268,7 @@ impl SessionSwitch<'_> {
             api_key: None,
             ..self.args.clone()
         };
-        let planned = plan(self.app, &args, self.folder.clone(), log).await;
+        let planned = plan(self.app, &args, &self.place, log).await;
         planned.map_err(|error| error.what_and_why())
     }
 }

@@ -41,7 +41,7 @@ impl EndedCall {
         let details = result.details.as_ref();
         let diff = details.and_then(|details| details.get("diff")?.as_str());
         let body = match diff {
-            Some(diff) if !self.is_error => diff_lines(diff),
+            Some(diff) if !self.is_error => diff_lines(diff, CHANGE_LINES),
             _ => self.output_lines(result),
         };
         lines.extend(body.into_iter().map(|line| indented(line, columns)));
@@ -142,7 +142,7 @@ pub(super) fn ran_lines(ran: &BashExecution, columns: usize) -> Vec<Line<'static
 }
 
 /// Returns the lines of a unified diff in their colours.
-fn diff_lines(diff: &str) -> Vec<Line<'static>> {
+pub(super) fn diff_lines(diff: &str, most: usize) -> Vec<Line<'static>> {
     let line = |line: &str| {
         let style = match line.chars().next() {
             Some('+') => Style::new().fg(Color::Green),
@@ -152,8 +152,8 @@ fn diff_lines(diff: &str) -> Vec<Line<'static>> {
         };
         Line::styled(one_line(line), style)
     };
-    let mut lines: Vec<_> = diff.lines().take(CHANGE_LINES).map(line).collect();
-    let more = diff.lines().count().saturating_sub(CHANGE_LINES);
+    let mut lines: Vec<_> = diff.lines().take(most).map(line).collect();
+    let more = diff.lines().count().saturating_sub(most);
     if more > 0 {
         lines.push(Line::styled(format!("… {more} more lines"), DIM));
     }

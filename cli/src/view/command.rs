@@ -6,6 +6,7 @@ use config::nearest;
 use protocol::ThinkingLevel;
 
 use super::slash_elsewhere;
+use super::state::IsolationState;
 use crate::render::one_line;
 
 /// A command.
@@ -30,6 +31,12 @@ pub(super) enum Command {
     /// Compact the conversation, with these instructions for the summary.
     Compact(Option<String>),
     Cost,
+    /// Show the work of an isolated session.
+    Diff,
+    /// Land it.
+    Land,
+    /// Throw it away.
+    Discard,
     /// Run a command in the folder of the session.
     Run(UserCommand),
 }
@@ -76,6 +83,13 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("quit", "", "leaves; the session can be continued"),
 ];
 
+/// The commands of an isolated session.
+const ISOLATED: &[(&str, &str, &str)] = &[
+    ("diff", "", "prints what has changed in the workspace"),
+    ("land", "", "lands the work in your tree; continues in a new copy"),
+    ("discard", "", "discards the work if typed twice; continues in a new copy"),
+];
+
 /// Other names of commands.
 const SYNONYMS: [&str; 2] = ["clear", "exit"];
 
@@ -118,9 +132,20 @@ pub(super) enum InputForm {
     Lines,
 }
 
-/// Returns the names of the commands.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|(name, ..)| *name)
+/// Returns the names of the commands that a session has.
+pub(super) fn names(isolation: IsolationState) -> impl Iterator<Item = &'static str> {
+    commands(isolation).map(|(name, ..)| *name)
+}
+
+fn commands(
+    isolation: IsolationState,
+) -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
+    COMMANDS.iter().chain(ISOLATED.iter().filter(move |_| isolation.is_isolated()))
+}
+
+/// The names of all commands.
+fn all_names() -> impl Iterator<Item = &'static str> {
+    names(IsolationState::Isolated)
 }
 
 /// Returns the command that a text is, if it begins as one, or why it is none. The path of a file, such as
@@ -139,7 +164,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     }
     let value = value.trim();
     let given = Some(value.to_owned()).filter(|it| !it.is_empty());
-    if !names().chain(SYNONYMS).any(|command| command == name) {
+    if !all_names().chain(SYNONYMS).any(|command| command == name) {
         return Some(Err(unknown(name)));
     }
     let command = match name {
@@ -152,13 +177,19 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
         "resume" => Ok(Command::Resume(given)),
         "fork" => Ok(Command::Fork(given)),
         "name" => given.map(Command::Name).ok_or_else(|| "`/name` needs a text".to_owned()),
-        "help" | "quit" | "exit" | "cost" | "new" | "clear" | "tree" if !value.is_empty() => {
+        "help" | "quit" | "exit" | "cost" | "new" | "clear" | "tree" | "diff" | "land"
+        | "discard"
+            if !value.is_empty() =>
+        {
             Err(format!("`/{name}` takes no value"))
         }
         "help" => Ok(Command::Help),
         "cost" => Ok(Command::Cost),
         "new" | "clear" => Ok(Command::New),
         "tree" => Ok(Command::Tree),
+        "diff" => Ok(Command::Diff),
+        "land" => Ok(Command::Land),
+        "discard" => Ok(Command::Discard),
         _quit_or_exit => Ok(Command::Quit),
     };
     Some(command)
@@ -204,7 +235,7 @@ fn no_path(name: &str) -> Option<String> {
 /// Returns what to type in place of a command that there is not.
 fn unknown(name: &str) -> String {
     let instead = slash_elsewhere::instead(name);
-    let own = names().chain(SYNONYMS);
+    let own = names(IsolationState::InPlace).chain(SYNONYMS);
     let near = || nearest(name, own).map(|near| format!("/{near}"));
     let near_other = || slash_elsewhere::instead(nearest(name, slash_elsewhere::names())?);
     let instead =
@@ -231,7 +262,7 @@ fn user_command(script: &str) -> Result<Command, String> {
 }
 
 /// Returns the text of `/help`.
-pub(super) fn help(form: InputForm) -> String {
+pub(super) fn help(form: InputForm, isolation: IsolationState) -> String {
     let keys = match form {
         InputForm::Keys => KEYS,
         InputForm::Lines => LINE_KEYS,
@@ -239,7 +270,7 @@ pub(super) fn help(form: InputForm) -> String {
     let line = |(name, value, what): &(&str, &str, &str)| {
         format!("{:<18} {what}\n", format!("/{name} {value}"))
     };
-    COMMANDS.iter().map(line).chain([WORDS.to_owned(), keys.to_owned()]).collect()
+    commands(isolation).map(line).chain([WORDS.to_owned(), keys.to_owned()]).collect()
 }
 
 #[cfg(test)]
@@ -297,12 +328,13 @@ mod tests {
         for text in [" exit", "exit the loop", "undo it", "continue", "yes", "tree", "help me"] {
             assert_eq!(parse(text), None, "{text}");
         }
-        let help = help(InputForm::Lines);
+        let help = help(InputForm::Lines, IsolationState::InPlace);
         assert!(help.contains("\nexit, quit, help and clear, alone in the input"), "{help}");
     }
 
     #[test]
     fn where_lines_are_typed_the_help_has_no_key_that_edits_one() {
+        let help = |form| help(form, IsolationState::InPlace);
         let [keys, lines] = [InputForm::Keys, InputForm::Lines].map(help);
         for key in ["Alt-Enter", "Alt-Up", "Esc", "Ctrl-J", "Up, Down", "Tab", "Ctrl-P", "Ctrl-T"] {
             assert!(keys.contains(&format!("\n{key} ")), "{key}");

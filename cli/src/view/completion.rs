@@ -4,6 +4,7 @@ use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher};
 
 use super::command;
+use super::state::IsolationState;
 
 /// The most candidates that are displayed.
 pub(super) const DISPLAYED: usize = 6;
@@ -17,6 +18,8 @@ pub(super) struct Candidates {
     pub(super) cycle: Vec<String>,
     /// The files of the folder, once they are wanted.
     pub(super) files: Option<Vec<String>>,
+    /// Whether the session is isolated, which has commands of its own.
+    pub(super) isolation: IsolationState,
 }
 
 /// The candidates for what stands before the cursor.
@@ -50,7 +53,9 @@ impl Completion {
     pub(super) fn of(row: usize, before: &str, candidates: &Candidates) -> Option<Self> {
         let (of, typed, found) = if let (0, Some(line)) = (row, before.strip_prefix('/')) {
             match line.split_once(' ') {
-                None => (Completed::Command, line, matching(line, command::names())),
+                None => {
+                    (Completed::Command, line, matching(line, command::names(candidates.isolation)))
+                }
                 Some(("model", typed)) => {
                     let models = candidates.models.iter().map(String::as_str);
                     (Completed::Value, typed, matching(typed, models))
@@ -148,6 +153,7 @@ mod tests {
             models: vec!["a/large".to_owned(), "b/small".to_owned()],
             cycle: Vec::new(),
             files: Some(vec!["src/main.rs".to_owned(), "README.md".to_owned()]),
+            isolation: IsolationState::InPlace,
         };
         Completion::of(0, before, &candidates).map(|completion| completion.found)
     }

@@ -4,6 +4,7 @@ mod answers;
 mod sessions;
 mod successor;
 mod waking;
+mod work;
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,7 +26,7 @@ use protocol::{
 };
 use rustix::io::Errno;
 use rustix::process::Signal;
-use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::command::InputForm;
@@ -35,9 +36,10 @@ use super::entry::NoteKind;
 use super::hangup::Hangup;
 use super::highlight::Syntaxes;
 use super::history::History;
+use super::isolated::IsolatedWork;
 use super::ports::ConversationPorts;
 use super::sessions::ConversationSessions;
-use super::state::{Effect, Leave, Status, ViewState};
+use super::state::{Effect, IsolationState, Leave, Status, ViewState};
 use super::surface::{Surface, Typed, control};
 use crate::render::time_left;
 use crate::signals::Signals;
@@ -47,6 +49,7 @@ use regatta::session::{ChosenLog, Prompts};
 use answers::Answered;
 use successor::Leaving;
 pub(crate) use successor::{ConversationEnd, KeptView, ViewOf};
+use waking::received;
 
 /// How long a suspended process waits for the signal that continues it, once it runs again.
 const CONTINUED: Duration = Duration::from_millis(200);
@@ -73,6 +76,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) ports: &'a dyn ConversationPorts,
     /// The other sessions of the folder.
     pub(crate) sessions: &'a dyn ConversationSessions,
+    /// The work of the session, if it is isolated.
+    pub(crate) isolated: Option<&'a dyn IsolatedWork>,
     pub(crate) view: ViewOf,
     pub(crate) faults: Faults,
 }
@@ -101,6 +106,7 @@ impl Conversation<'_> {
             wait: None,
         };
         let failed = |error: io::Error| Error::output(&error);
+        let isolation = IsolationState::of(self.isolated);
         let KeptView { mut view, surface, syntaxes, began } = match self.view {
             ViewOf::New { kind, palette, size, intro } => {
                 let syntaxes = Syntaxes::default();
@@ -110,7 +116,9 @@ impl Conversation<'_> {
                     models: self.ports.models(),
                     cycle: self.ports.cycled_models(),
                     files: None,
+                    isolation,
                 };
+                view.isolation = isolation;
                 view.earlier(&self.earlier);
                 view.note(NoteKind::Info, intro);
                 let surface = Surface::enter(kind, palette, size).map_err(failed)?;
@@ -133,6 +141,7 @@ impl Conversation<'_> {
             log: self.log,
             ports: self.ports,
             sessions: self.sessions,
+            isolated: self.isolated,
             requests: FuturesUnordered::new(),
             stop_command: CancelToken::default(),
             said: unbounded_channel(),
@@ -153,6 +162,7 @@ impl Conversation<'_> {
         match left {
             Ok(Leaving::For(end)) => Ok(end),
             Ok(Leaving::To(opened)) => Ok(ConversationEnd::Switch(opened, Box::new(shown.keep()))),
+            Ok(Leaving::Work(end)) => Ok(ConversationEnd::Work(end, Box::new(shown.keep()))),
             Err(error) => match Errno::from_io_error(&error) {
                 Some(Errno::IO) => Ok(TERMINATED),
                 _other => Err(failed(error)),
@@ -167,6 +177,7 @@ struct Shown<'a> {
     log: &'a ChosenLog,
     ports: &'a dyn ConversationPorts,
     sessions: &'a dyn ConversationSessions,
+    isolated: Option<&'a dyn IsolatedWork>,
     /// The requests to the session that have not been answered.
     requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
     /// Stops the command of the user.
@@ -197,10 +208,8 @@ impl Shown<'_> {
         loop {
             let effects = self.view.release(self.began.elapsed());
             self.perform(effects).await?;
-            if let Some(Leaving::To(opened)) =
-                self.left.take_if(|left| matches!(left, Leaving::To(_)))
-            {
-                return Ok(Leaving::To(opened));
+            if let Some(left) = self.left.take_if(|left| left.keeps_view()) {
+                return Ok(left);
             }
             if let Some(left) = self.left.take() {
                 let written = self.surface.leave(&mut self.view, &self.syntaxes);
@@ -347,6 +356,7 @@ impl Shown<'_> {
                     }));
                 }
                 Effect::Session(request) => self.request(request).await,
+                Effect::Work(request) => self.ask_of_work(request),
                 Effect::Run(command) => {
                     let (sender, stop) = (self.said.0.clone(), CancelToken::default());
                     self.stop_command = stop.clone();
@@ -381,13 +391,5 @@ impl Shown<'_> {
 
     fn draw(&mut self) -> io::Result<()> {
         self.surface.draw(&mut self.view, self.began.elapsed(), &self.syntaxes)
-    }
-}
-
-/// Waits for a signal; for ever without one.
-async fn received(signal: &mut Option<UnixSignal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
     }
 }

@@ -187,7 +187,7 @@ fn about_lines(entry: &Entry) -> usize {
         Entry::Call(_) => CALL_LINES,
         Entry::Ran(ran) => ran_lines(ran),
         Entry::Prompt(text) => of_text(text).min(super::entry::PROMPT_LINES),
-        Entry::Text(text) => of_text(text),
+        Entry::Text(text) | Entry::Patch(text) => of_text(text),
         Entry::Note(..) | Entry::TurnEnd(_) | Entry::Thought(..) => 1,
     }
 }

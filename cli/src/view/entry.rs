@@ -5,7 +5,7 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
 use super::answer_stream::{Gap, Part};
-use super::calls::{EndedCall, ran_lines};
+use super::calls::{EndedCall, diff_lines, ran_lines};
 use super::highlight::Syntaxes;
 use super::markdown::{DIM, markdown};
 use super::wrap::{span, wrapped};
@@ -13,6 +13,9 @@ use crate::render::{count, cut, one_line};
 
 /// The most lines of a prompt.
 pub(super) const PROMPT_LINES: usize = 40;
+
+/// The most lines of a patch.
+const PATCH_LINES: usize = 2_000;
 
 /// The color of a failure.
 pub(super) const BAD: Style = Style::new().fg(Color::Red);
@@ -36,6 +39,8 @@ pub(super) enum Entry {
     TurnEnd(String),
     /// Text as it is, for instance of a command of the view.
     Text(String),
+    /// Changes of files.
+    Patch(String),
 }
 
 /// How much of a text is printed.
@@ -77,6 +82,7 @@ impl Entry {
             }
             Self::TurnEnd(text) => text_lines(text, DIM, columns),
             Self::Text(text) => text_lines(text, Style::new(), columns),
+            Self::Patch(patch) => diff_lines(patch, PATCH_LINES),
         });
         lines
     }
@@ -88,6 +94,7 @@ impl Entry {
             | Self::Prompt(_)
             | Self::TurnEnd(_)
             | Self::Text(_)
+            | Self::Patch(_)
             | Self::Call(_)
             | Self::Ran(_) => Gap::Before,
             Self::Note(..) => Gap::None,

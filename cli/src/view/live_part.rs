@@ -167,6 +167,7 @@ fn status_line(view: &ViewState, columns: usize, now: Duration) -> Line<'static>
         parts.push(what);
     }
     parts.extend(view.name.clone());
+    parts.extend(view.isolation.is_isolated().then(|| "isolated".to_owned()));
     parts.push(model.clone());
     parts.extend(thinking.map(|level| format!("thinking {}", level.as_str())));
     parts.push(match context_window {

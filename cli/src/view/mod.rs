@@ -15,6 +15,7 @@ mod entry;
 mod hangup;
 mod highlight;
 mod history;
+mod isolated;
 mod lines_input;
 mod live_part;
 mod markdown;
@@ -33,8 +34,9 @@ mod terminal;
 mod wrap;
 
 pub(crate) use command::{Reader, UserCommand};
-pub(crate) use conversation::{Conversation, ConversationEnd, ViewOf};
+pub(crate) use conversation::{Conversation, ConversationEnd, KeptView, ViewOf};
 pub(crate) use earlier::Earlier;
+pub(crate) use isolated::{IsolatedWork, WorkEnd};
 pub(crate) use ports::ConversationPorts;
 pub(crate) use session_choice::{SessionChoice, choose_session};
 pub(crate) use sessions::{

@@ -75,6 +75,14 @@ pub(crate) struct OpenedSession {
     pub(crate) text: Option<String>,
 }
 
+impl OpenedSession {
+    /// Adds what the user should know.
+    pub(crate) fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+}
+
 /// Why a session was not opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotOpened {

@@ -9,7 +9,6 @@ const NO_MCP: &str = "MCP servers are not implemented yet; bash runs programs";
 const NO_EXTENSION: &str =
     "extensions are not implemented yet; AGENTS.md has what each model reads";
 const CONTEXT: &str = "AGENTS.md in the folder has what each model reads";
-const PATCH: &str = "`!git diff` shows what changed";
 const UNDO: &str = "`!git restore FILE` takes a change of a file back";
 
 /// The commands, sorted, and what to do instead.
@@ -35,7 +34,6 @@ const COMMANDS: &[(&str, &str)] = &[
     ("copy", "`regatta logs SESSION` prints the answers"),
     ("debug", "`regatta -v` prints more"),
     ("details", "Ctrl-T toggles full display of thinking"),
-    ("diff", PATCH),
     ("doctor", "`regatta models` lists the models that can be used"),
     ("editor", "Ctrl-J begins a new line"),
     ("effort", "/thinking"),
@@ -175,6 +173,7 @@ pub(super) fn instead(name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::view::command;
+    use crate::view::state::IsolationState;
 
     #[test]
     fn what_is_typed_for_the_program_is_told_from_a_prompt() {
@@ -215,12 +214,16 @@ mod tests {
     fn each_command_stands_once_and_is_none_of_this_program() {
         let names: Vec<_> = COMMANDS.iter().map(|(name, _)| *name).collect();
         assert!(names.is_sorted_by(|one, other| one < other), "{names:?}");
-        for name in command::names() {
+        for name in command::names(IsolationState::Isolated) {
             assert!(!names.contains(&name), "{name}");
         }
+        assert!(PROMPTS.iter().all(|word| names.contains(word)), "{PROMPTS:?}");
         for (name, instead) in COMMANDS.iter().filter(|(_, instead)| instead.starts_with('/')) {
             let given = instead.split_once([' ', ',']).map_or(*instead, |(given, _)| given);
-            assert!(command::names().any(|it| given == format!("/{it}")), "{name}: {instead}");
+            assert!(
+                command::names(IsolationState::Isolated).any(|it| given == format!("/{it}")),
+                "{name}: {instead}"
+            );
         }
     }
 }

@@ -4,6 +4,7 @@
 mod choosing;
 mod events;
 mod held_keys;
+mod isolating;
 mod keys;
 mod mentioning;
 mod questions;
@@ -25,10 +26,12 @@ use super::editor::Editor;
 use super::entry::{Entry, NoteKind};
 use super::highlight::Syntaxes;
 use super::history::History;
+use super::isolated::WorkRequest;
 use super::picker::Picker;
 
 pub(super) use choosing::{Choice, SessionRequest, Summary};
 use held_keys::HeldKeys;
+pub(super) use isolating::{IsolationState, WorkAnswer};
 use questions::OpenQuestions;
 
 pub(super) use thoughts::Thoughts;
@@ -60,6 +63,8 @@ pub(super) struct ViewState {
     is_moving: bool,
     /// The name of the session.
     pub(super) name: Option<String>,
+    /// Whether the session is isolated.
+    pub(super) isolation: IsolationState,
     pub(super) history: History,
     /// What can be completed, and the candidates for what is typed.
     pub(super) candidates: Candidates,
@@ -171,6 +176,8 @@ pub(super) enum Effect {
     Compact(Option<String>),
     /// Ask something of the sessions.
     Session(SessionRequest),
+    /// Ask something of the workspace of an isolated session, or have its work thrown away.
+    Work(WorkRequest),
     /// Run a command in the folder of the session.
     Run(UserCommand),
     /// Stop the command of the user.
@@ -215,6 +222,7 @@ impl ViewState {
             is_switching: false,
             is_moving: false,
             name: None,
+            isolation: IsolationState::default(),
             history: History::default(),
             candidates: Candidates::default(),
             completion: None,

@@ -83,6 +83,8 @@ pub struct AppContext {
     pub(crate) own_tools: Vec<Arc<dyn ToolFactory>>,
     /// The files of session logs.
     log_files: SessionLogFiles,
+    /// The logs of sessions that nobody wants to keep.
+    memory_logs: MemorySessionLogs,
 }
 
 /// How long a session that is open in another process is waited for.
@@ -127,6 +129,7 @@ impl AppContext {
             shells: Arc::new(shells),
             own_tools: Vec::new(),
             log_files,
+            memory_logs: MemorySessionLogs::default(),
         })
     }
 
@@ -203,7 +206,7 @@ impl AppContext {
     /// Returns where the logs of sessions without a task are kept.
     pub fn session_logs(&self, storage: LogStorage) -> Arc<dyn SessionLogs> {
         match storage {
-            LogStorage::Memory => Arc::new(MemorySessionLogs::default()),
+            LogStorage::Memory => Arc::new(self.memory_logs.clone()),
             LogStorage::File => {
                 Arc::new(self.log_files.clone().with_lock_timeout(SESSION_LOCK_TIMEOUT))
             }

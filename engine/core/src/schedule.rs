@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroUsize;
 
-use protocol::{RunId, TaskId};
+use protocol::{RunId, TaskId, Work};
 
 /// Gives permits to tasks when there is capacity and the tasks they depend on have succeeded.
 ///
@@ -22,6 +22,8 @@ pub struct Schedule {
     entries: BTreeMap<TaskId, (RunId, Rank)>,
     /// Tasks that have requested their lent permit back, in order.
     returning: VecDeque<(RunId, TaskId)>,
+    /// Tasks that begin without a permit, in order.
+    unpermitted: VecDeque<(RunId, TaskId)>,
     next: u64,
 }
 
@@ -39,6 +41,23 @@ pub struct QueuedTask {
     pub priority: i32,
     /// The tasks that have to succeed first.
     pub depends_on: Vec<TaskId>,
+    /// Whether it takes a permit.
+    pub permit: Permit,
+}
+
+/// Whether a task takes a permit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// It waits for one.
+    Taken,
+    /// It needs none, and depends on no other task.
+    NotNeeded,
+}
+
+impl From<&Work> for Permit {
+    fn from(work: &Work) -> Self {
+        if work.is_of_user() { Self::NotNeeded } else { Self::Taken }
+    }
 }
 
 #[derive(Debug)]
@@ -102,6 +121,7 @@ impl Schedule {
             runs: BTreeMap::new(),
             entries: BTreeMap::new(),
             returning: VecDeque::new(),
+            unpermitted: VecDeque::new(),
             next: 0,
         }
     }
@@ -129,6 +149,7 @@ impl Schedule {
             self.running -= queue.running.len();
             self.entries.retain(|_, (owner, _)| *owner != run);
             self.returning.retain(|(owner, _)| *owner != run);
+            self.unpermitted.retain(|(owner, _)| *owner != run);
         }
     }
 
@@ -144,7 +165,9 @@ impl Schedule {
         for predecessor in &on {
             queue.dependants.entry(*predecessor).or_default().push(entry.task);
         }
-        if on.is_empty() {
+        if entry.permit == Permit::NotNeeded {
+            self.unpermitted.push_back((entry.run, entry.task));
+        } else if on.is_empty() {
             queue.ready.insert(rank);
         } else {
             queue.blocked.insert(entry.task, Blocked { rank, on });
@@ -153,8 +176,11 @@ impl Schedule {
         None
     }
 
-    /// Gives out the next permit, if there is capacity.
+    /// Gives out the next permit, if there is capacity. A task that needs none begins at once.
     pub fn admit(&mut self) -> Option<Admission> {
+        if let Some((run, task)) = self.unpermitted.pop_front() {
+            return Some(Admission::Begin(run, task));
+        }
         if self.running == self.capacity.get() {
             return None;
         }
@@ -234,6 +260,7 @@ impl Schedule {
             if !queue.lent.remove(&task) {
                 self.returning.retain(|(_, returning)| *returning != task);
             }
+            self.unpermitted.retain(|(_, waiting)| *waiting != task);
             queue.ready.remove(&rank);
             queue.blocked.remove(&task);
             let dependants = queue.dependants.remove(&task).unwrap_or_default();

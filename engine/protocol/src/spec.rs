@@ -257,11 +257,32 @@ pub enum Work {
     Agent(Box<Agent>),
     /// An agent that is a program of its own.
     External(External),
+    /// A conversation with the user.
+    Conversation(Conversation),
 }
 
 impl From<Agent> for Work {
     fn from(agent: Agent) -> Self {
         Self::Agent(Box::new(agent))
+    }
+}
+
+/// A conversation that works in the workspace of the task until its user ends it. Its session is none of
+/// the task, which only owns the workspace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The log of the session with which it began.
+    pub log: PathBuf,
+}
+
+impl Work {
+    /// Returns whether a user does the work, who takes no permit, and has no time limit.
+    #[must_use]
+    pub fn is_of_user(&self) -> bool {
+        match self {
+            Self::Conversation(_) => true,
+            Self::Command(_) | Self::Agent(_) | Self::External(_) => false,
+        }
     }
 }
 

@@ -273,8 +273,10 @@ impl Baseline for FakeBaseline {
         self.capture(workspace, &AttemptEnd::default()).await
     }
 
-    async fn checkpoint(&self, _workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
-        unreachable!("nobody makes checkpoints")
+    async fn checkpoint(&self, workspace: &Workspace) -> Result<Option<Captured>, IsolationError> {
+        let changes = ChangeSummary { files: 1, added: 1, removed: 0 };
+        let capture = CaptureRef::checkpoint_of(&self.run, &workspace.task, workspace.attempt);
+        Ok(Some(Captured::whole(capture, changes)))
     }
 
     async fn discard(&self, workspace: &Workspace, _reuse: Reuse) -> Result<(), IsolationError> {

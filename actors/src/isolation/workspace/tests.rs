@@ -160,7 +160,7 @@ async fn finish(steps: &Steps, ended: JoinHandle<()>) -> Vec<&'static str> {
 #[test]
 async fn a_task_that_dies_during_its_capture_is_captured_again_only_when_that_has_ended() {
     let (steps, lease, ended) = leased().await;
-    let capture = |reply| WorkspaceMessage::Capture(AttemptEnd::default(), reply);
+    let capture = |reply| WorkspaceMessage::Capture(Some(AttemptEnd::default()), reply);
     ask(&lease, capture).await;
     drop(lease);
     settle().await;

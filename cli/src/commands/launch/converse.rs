@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use actors::{Engine, Events, SessionHandle, SessionState};
-use protocol::ExitCode;
+use futures_util::FutureExt as _;
+use protocol::{ExitCode, Failure, ModelRoute};
 
 use super::super::note::note;
+use super::isolation::Isolation;
+use super::{isolated_words, leave};
 use crate::args::{Globals, LaunchArgs};
 use crate::render::{self, TermCapability, Terminal};
-use crate::session::{SessionPorts, SessionSwitch, earlier};
+use crate::session::{SessionPlace, SessionPorts, SessionSwitch, earlier};
 use crate::signals::{self, Signals};
-use crate::view::{Conversation, ConversationEnd, OpenedSession, SurfaceKind, ViewOf};
+use crate::view::{
+    Conversation, ConversationEnd, IsolatedWork, KeptView, NotOpened, OpenedSession, SurfaceKind,
+    ViewOf, WorkEnd,
+};
 use regatta::app_context::AppContext;
 use regatta::error::{Error, ErrorKind};
 use regatta::session::{ChosenLog, LogStorage, Prompts, context_files};
@@ -24,14 +30,14 @@ pub(super) async fn converse(
     (args, globals): (&LaunchArgs, &Globals),
     (engine, session, events): (Engine, SessionHandle, Events),
     mut prompts: Prompts,
-    mut log: ChosenLog,
+    (mut place, mut isolation, mut log): (SessionPlace, Option<Isolation<'_>>, ChosenLog),
     signals: &mut Signals,
 ) -> Result<ExitCode, Error> {
     let Some(state) = session.state().await else {
         return Err(Error::new(ErrorKind::Bug, "the session is closed"));
     };
-    let intro = intro(args, &state);
-    let (folder, first_model) = (state.folder, state.model);
+    let intro = intro(args, &place, &state);
+    let first_model = state.model;
     let commands = engine.command_owner();
     let terminal = Terminal::here();
     let size = terminal.stdout.ok_or_else(|| Error::usage("there is no terminal"))?;
@@ -42,16 +48,16 @@ pub(super) async fn converse(
     let palette = render::View::of(globals.into(), terminal).palette;
     let mut view = ViewOf::New { kind, palette, size, intro };
     let (mut session, mut events, mut said) = (session, events, earlier(&log.path));
-    let left = loop {
+    let (left, line) = loop {
         let of_commands = (Arc::clone(&commands), log.path.as_path());
-        let ports = SessionPorts::new(app, first_model.clone(), folder.clone(), of_commands);
+        let ports = SessionPorts::new(app, first_model.clone(), place.works_in(), of_commands);
         let ports = ports.await.with_scope(args.models.as_ref());
         let sessions = SessionSwitch {
             app,
             args,
             engine: &engine,
             ports: &ports,
-            folder: folder.clone(),
+            place: place.clone(),
             first_model: first_model.clone(),
         };
         let conversation = Conversation {
@@ -63,32 +69,87 @@ pub(super) async fn converse(
             earlier: said,
             ports: &ports,
             sessions: &sessions,
+            isolated: isolation.as_ref().map(|work| work as &dyn IsolatedWork),
             view,
             faults: app.faults.clone(),
         };
-        let (opened, kept) = match conversation.run(signals).await {
-            Ok(ConversationEnd::Switch(opened, kept)) => (*opened, kept),
-            left => break left,
-        };
+        let left = conversation.run(signals).await;
+        let state = session.state().await;
         let line = close(session, &log).await;
+        let (opened, kept, line) = match left {
+            Ok(ConversationEnd::Switch(opened, kept)) => (*opened, kept, line),
+            Ok(ConversationEnd::Work(end, mut kept)) => {
+                let _left = commands.end().await;
+                let model = state.map_or_else(|| first_model.clone(), |state| state.model);
+                let ended = (isolation.take(), end);
+                let talk = (&log, &model);
+                match in_another(ended, sessions, talk, &mut kept, signals).await {
+                    Ok((other, opened)) => {
+                        place.isolated = Some(other.place().clone());
+                        isolation = Some(other);
+                        (opened, kept, None)
+                    }
+                    Err(error) => break (Err(error), line),
+                }
+            }
+            left => break (left, line),
+        };
         let OpenedSession { session: next, events: of_next, log: its_log, notes, text, .. } =
             opened;
         let notes = line.into_iter().chain(notes).collect();
         view = ViewOf::Before { kept, text, notes };
         (session, events, log, said) = (next, of_next, its_log, opened.earlier);
     };
-    let line = close(session, &log).await;
     let _left = commands.end().await; // what the commands of the user have started
+    let kept = leave(isolation, signals).await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
-    line.iter().for_each(|line| note(globals, line));
-    match (failure, left?) {
+    line.iter().chain(&kept).for_each(|line| note(globals, line));
+    ended(failure, left?)
+}
+
+fn ended(failure: Option<Failure>, left: ConversationEnd) -> Result<ExitCode, Error> {
+    match (failure, left) {
         (Some(failure), _) | (None, ConversationEnd::EngineFailed(failure)) => {
             Err(Error::engine_failed(&failure))
         }
         (None, ConversationEnd::Interrupted(why)) => Ok(signals::exit_code(why)),
-        (None, ConversationEnd::Done | ConversationEnd::Switch(..)) => Ok(ExitCode::Success),
+        (None, ConversationEnd::Done | ConversationEnd::Switch(..) | ConversationEnd::Work(..)) => {
+            Ok(ExitCode::Success)
+        }
     }
+}
+
+/// Ends the workspace of a session that is closed, and opens the session in another. The landing, and what
+/// is said of it, have the terminal for themselves, as a command of its own.
+async fn in_another<'a>(
+    (isolation, end): (Option<Isolation<'a>>, WorkEnd),
+    sessions: SessionSwitch<'_>,
+    (log, model): (&ChosenLog, &ModelRoute),
+    kept: &mut KeptView,
+    signals: &mut Signals,
+) -> Result<(Isolation<'a>, OpenedSession), Error> {
+    let isolation = isolation
+        .ok_or_else(|| Error::new(ErrorKind::Bug, "the session has no workspace to end"))?;
+    kept.suspend().map_err(|error| Error::output(&error))?;
+    let (isolation, notes) = isolation.replace(end).await?;
+    while signals.next().now_or_never().is_some() {} // they were for the landing
+    let isolated = Some(isolation.place().clone());
+    let sessions =
+        SessionSwitch { place: SessionPlace { isolated, ..sessions.place.clone() }, ..sessions };
+    let opened = sessions.reopen(log.clone(), model).await.map_err(|why| not_reopened(&why))?;
+    kept.resume().map_err(|error| Error::output(&error))?;
+    Ok((isolation, opened.with_notes(notes)))
+}
+
+fn not_reopened(refused: &NotOpened) -> Error {
+    let why = match refused {
+        NotOpened::Failed(why) => why.clone(),
+        NotOpened::InUse(_) | NotOpened::Elsewhere(..) | NotOpened::OfTask(..) => {
+            "another process has it open".to_owned()
+        }
+    };
+    Error::new(ErrorKind::Machine, "cannot open the session again").because(why)
 }
 
 /// Closes a session, and returns how it can be continued.
@@ -102,12 +163,16 @@ async fn close(session: SessionHandle, log: &ChosenLog) -> Option<String> {
 
 /// Returns the line at the begin of a conversation: what works where, which context files it has read, and
 /// how to get help.
-fn intro(args: &LaunchArgs, state: &SessionState) -> String {
-    let (model, folder) = (state.model.name(), state.folder.display());
+fn intro(args: &LaunchArgs, place: &SessionPlace, state: &SessionState) -> String {
+    let (model, folder) = (state.model.name(), place.folder.display());
     let read = context_files(&state.system).map(|read| format!(" · has read {read}"));
     let read = read.unwrap_or_default();
-    match args.has_tools() {
-        false => format!("{model} has no tools{read} · /help"),
-        true => format!("{model} uses its tools in {folder}, in place{read} · /help"),
+    match (args.has_tools(), &place.isolated) {
+        (true, Some(isolated)) => {
+            let words = isolated_words(isolated);
+            format!("{model}: {words}{read} · /diff · /land · /discard · /help")
+        }
+        (false, _) => format!("{model} has no tools{read} · /help"),
+        (true, None) => format!("{model} uses its tools in {folder}, in place{read} · /help"),
     }
 }

@@ -124,7 +124,7 @@ impl Followed {
         self.ended = has_ended(row);
         let path = log_path(context, run, row);
         let added = match &row.spec.work {
-            Work::Agent(_) => self.session(context, &path)?,
+            Work::Agent(_) | Work::Conversation(_) => self.session(context, &path)?,
             Work::Command(_) | Work::External(_) => self.output(&path)?,
         };
         Ok(Added { ended: self.ended, ..added })

@@ -6,7 +6,7 @@ use protocol::{BashExecution, Failure, ModelRoute, ThinkingLevel};
 use super::Shown;
 use super::sessions::SessionAnswer;
 use crate::view::entry::NoteKind;
-use crate::view::state::Effect;
+use crate::view::state::{Effect, WorkAnswer};
 
 /// The answer of the session to a request.
 pub(super) enum Answered {
@@ -18,6 +18,7 @@ pub(super) enum Answered {
     Kept(Result<(), Failure>),
     Files(Vec<String>),
     Question(Result<(), AnswerError>),
+    Work(WorkAnswer),
 }
 
 impl Shown<'_> {
@@ -39,6 +40,7 @@ impl Shown<'_> {
             Answered::Thinking(level) => {
                 level.into_iter().for_each(|level| self.view.thinking_set(level));
             }
+            Answered::Work(answer) => self.work_answered(answer),
             Answered::Files(files) => self.view.set_files(files),
             Answered::Compacted(Ok(())) | Answered::Question(Ok(())) => {}
             Answered::Question(Err(why)) => {

@@ -1,5 +1,6 @@
 //! How a session is left: for the shell, or for another session, which goes on with the view.
 
+use std::io;
 use std::time::Instant;
 
 use engine::exit_code::Interruption;
@@ -7,6 +8,7 @@ use protocol::Failure;
 
 use crate::render::{Palette, Size};
 use crate::view::highlight::Syntaxes;
+use crate::view::isolated::WorkEnd;
 use crate::view::sessions::OpenedSession;
 use crate::view::state::ViewState;
 use crate::view::surface::{Surface, SurfaceKind};
@@ -21,12 +23,25 @@ pub(crate) enum ConversationEnd {
     EngineFailed(Failure),
     /// Another session was opened, which goes on with the view.
     Switch(Box<OpenedSession>, Box<KeptView>),
+    /// The workspace of the session ends, and it goes on with the view in another one.
+    Work(WorkEnd, Box<KeptView>),
 }
 
 /// Where the view goes from a session.
 pub(super) enum Leaving {
     For(ConversationEnd),
     To(Box<OpenedSession>),
+    Work(WorkEnd),
+}
+
+impl Leaving {
+    /// Returns whether the terminal stays as it is.
+    pub(super) fn keeps_view(&self) -> bool {
+        match self {
+            Self::For(_) => false,
+            Self::To(_) | Self::Work(_) => true,
+        }
+    }
 }
 
 /// The view in which a session is shown.
@@ -43,4 +58,22 @@ pub(crate) struct KeptView {
     pub(super) surface: Surface,
     pub(super) syntaxes: Syntaxes,
     pub(super) began: Instant,
+}
+
+impl KeptView {
+    /// Gives the terminal to what prints by itself, until [`Self::resume`].
+    ///
+    /// # Errors
+    /// The terminal cannot be written.
+    pub(crate) fn suspend(&mut self) -> io::Result<()> {
+        self.surface.suspend()
+    }
+
+    /// Takes the terminal again.
+    ///
+    /// # Errors
+    /// The terminal refuses it.
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
+        self.surface.resume()
+    }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use tokio::signal::unix::Signal;
+
 use super::Shown;
 
 impl Shown<'_> {
@@ -31,5 +33,13 @@ impl Shown<'_> {
         let since = self.view.work.map(|work| work.since).or(command).unwrap_or_default();
         let nanos = now.saturating_sub(since).subsec_nanos();
         Duration::from_secs(1).saturating_sub(Duration::from_nanos(nanos.into()))
+    }
+}
+
+/// Waits for a signal; for ever without one.
+pub(super) async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

@@ -62,9 +62,12 @@ pub(in crate::view) enum Choice {
 impl ViewState {
     /// Returns whether a command is refused, because the model works.
     pub(super) fn refuses(&mut self, command: &Command) -> bool {
-        let is_of_sessions =
-            matches!(command, Command::New | Command::Resume(_) | Command::Tree | Command::Fork(_));
-        is_of_sessions && self.refuse_while_busy()
+        let needs_rest = match command {
+            Command::New | Command::Resume(_) | Command::Tree | Command::Fork(_) => true,
+            Command::Diff | Command::Land | Command::Discard => self.isolation.is_isolated(),
+            _other => false,
+        };
+        needs_rest && self.refuse_while_busy()
     }
 
     fn refuse_while_busy(&mut self) -> bool {
@@ -275,6 +278,7 @@ impl ViewState {
     /// Begins with another session. What is typed stays.
     pub(in crate::view) fn begin_session(&mut self, status: Status, text: Option<String>) {
         self.finish_answer();
+        self.keep_work();
         self.status = status;
         (self.is_switching, self.is_moving, self.is_compacting) = (false, false, false);
         (self.work, self.stopping, self.picker) = (None, None, None);

@@ -265,6 +265,9 @@ impl ViewState {
         let remember = self.remember(&text);
         // A mark does not look like a command, so what stands behind it is none.
         let command = if is_pasted { None } else { command::parse(&text) };
+        if command != Some(Ok(Command::Discard)) {
+            self.keep_work();
+        }
         let effects = match command {
             // What is refused leaves the input, so that nothing is typed behind it.
             Some(Ok(command)) if self.refuses(&command) => return remember,
@@ -293,7 +296,10 @@ impl ViewState {
 
     fn command(&mut self, command: Command, now: Duration) -> Vec<Effect> {
         match command {
-            Command::Help => self.finished.push(Entry::Text(command::help(self.input_form))),
+            Command::Help => {
+                let help = command::help(self.input_form, self.isolation);
+                self.finished.push(Entry::Text(help));
+            }
             Command::Cost => {
                 let Status { usage, context, context_window, .. } = &self.status;
                 let of_window = context_used(*context, *context_window);
@@ -312,6 +318,9 @@ impl ViewState {
             Command::Fork(Some(entry)) => return self.open(SwitchTo::Before(entry)),
             Command::Name(name) => {
                 return vec![Effect::Session(SessionRequest::Name(name))];
+            }
+            of_work @ (Command::Diff | Command::Land | Command::Discard) => {
+                return self.ask_of_work(&of_work);
             }
             Command::Compact(instructions) => return vec![Effect::Compact(instructions)],
             Command::Run(command) => return self.run(command, now),

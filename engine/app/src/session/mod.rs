@@ -1,7 +1,9 @@
-//! Sessions: their folder, their log, their system prompt, their prompts, and what they are opened with.
+//! Sessions: their folder or workspace, their log, their system prompt, their prompts, and what they are
+//! opened with.
 
 mod ask;
 mod home;
+mod isolated;
 mod log_choice;
 mod prompt_files;
 mod prompt_image;
@@ -12,6 +14,7 @@ mod task_sessions;
 
 pub use ask::{AskError, ask};
 pub use home::{HomeWork, WorkingFolder, working_folder};
+pub use isolated::{EndedWorkspace, ISOLATED_TASK, IsolatedPlace, IsolatedWorkspace, NotIsolated};
 pub use log_choice::{ChosenLog, LogStorage, Sessions};
 pub use prompt_files::{
     FileContent, IncludedFile, IncludedImage, ReadFile, find, foreign_note, include, read,

@@ -199,6 +199,7 @@ impl RunMachine {
                 run: self.record.spec.id,
                 priority: task.spec.priority,
                 depends_on: open.into_iter().map(|on| on.spec.id).collect(),
+                permit: (&task.spec.work).into(),
             });
         }
         effects.push(Effect::Enqueue(entries));

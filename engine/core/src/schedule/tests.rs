@@ -17,7 +17,13 @@ impl Bench {
 
     fn add(&mut self, priority: i32, depends_on: &[TaskId]) -> TaskId {
         let task = TaskId::generate();
-        let entry = QueuedTask { task, run: self.run, priority, depends_on: depends_on.to_vec() };
+        let entry = QueuedTask {
+            task,
+            run: self.run,
+            priority,
+            depends_on: depends_on.to_vec(),
+            permit: Permit::Taken,
+        };
         assert_eq!(self.schedule.enqueue(entry), None);
         task
     }
@@ -74,8 +80,13 @@ fn what_depends_on_a_failure_is_named_once_and_never_runs() {
     tasks.sort_unstable();
     assert_eq!(tasks, [left, right, last]);
     assert_eq!(bench.admit(), None);
-    let late =
-        QueuedTask { task: TaskId::generate(), run: bench.run, priority: 0, depends_on: vec![top] };
+    let late = QueuedTask {
+        task: TaskId::generate(),
+        run: bench.run,
+        priority: 0,
+        depends_on: vec![top],
+        permit: Permit::Taken,
+    };
     assert_eq!(
         bench.schedule.enqueue(late.clone()),
         Some(RefusedTask { task: late.task, because_of: top })
@@ -99,7 +110,13 @@ fn a_closed_run_gives_its_room_back() {
 fn fill(schedule: &mut Schedule, run: RunId, count: usize) -> Vec<TaskId> {
     let tasks: Vec<_> = (0..count).map(|_| TaskId::generate()).collect();
     for task in &tasks {
-        let entry = QueuedTask { task: *task, run, priority: 0, depends_on: Vec::new() };
+        let entry = QueuedTask {
+            task: *task,
+            run,
+            priority: 0,
+            depends_on: Vec::new(),
+            permit: Permit::Taken,
+        };
         assert_eq!(schedule.enqueue(entry), None);
     }
     tasks
@@ -223,4 +240,25 @@ fn a_task_on_which_others_depend_keeps_its_permit_for_them() {
     bench.run = run;
     let task = bench.add(0, &[]);
     assert_eq!(bench.admit(), Some(task), "no permit is lost");
+}
+
+#[test]
+fn a_task_that_needs_no_permit_begins_at_once_and_takes_none() {
+    let mut bench = Bench::new(1, 1);
+    let usual = bench.add(0, &[]);
+    assert_eq!(bench.admit(), Some(usual));
+    let (gone, free) = (TaskId::generate(), TaskId::generate());
+    for task in [gone, free] {
+        let (depends_on, permit) = (Vec::new(), Permit::NotNeeded);
+        let entry = QueuedTask { task, run: bench.run, priority: 0, depends_on, permit };
+        assert_eq!(bench.schedule.enqueue(entry), None);
+    }
+    bench.schedule.finish(gone, TaskEnd::NotSucceeded);
+    assert_eq!((bench.admit(), bench.admit()), (Some(free), None));
+    let next = bench.add(0, &[]);
+    bench.schedule.work_ended(free);
+    bench.schedule.finish(free, TaskEnd::Succeeded);
+    assert_eq!(bench.admit(), None, "it had none to give back");
+    bench.schedule.finish(usual, TaskEnd::Succeeded);
+    assert_eq!(bench.admit(), Some(next));
 }

@@ -270,7 +270,7 @@ impl TaskMachine {
         match (state, input) {
             (State::LeasingExecutor(workspace, reminder), Input::ExecutorLeased) => {
                 let (state, mut effects) = self.begin_work(workspace, reminder);
-                if self.wall == WallClock::NotStarted {
+                if self.wall == WallClock::NotStarted && !self.record.spec.work.is_of_user() {
                     self.wall = WallClock::Running;
                     let wall = self.record.spec.limits.wall;
                     effects.push(Effect::StartTimer(Timer::Wall, wall));

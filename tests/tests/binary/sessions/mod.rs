@@ -3,6 +3,7 @@
 mod approvals;
 mod bad_input;
 mod context_files;
+mod isolated;
 mod killed;
 mod options;
 pub(super) mod print;

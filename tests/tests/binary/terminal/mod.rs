@@ -7,6 +7,7 @@ mod earlier;
 mod ends;
 mod files;
 mod hostile;
+mod isolated;
 mod kit;
 mod latency;
 mod lists;

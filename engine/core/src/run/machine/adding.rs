@@ -280,7 +280,7 @@ pub(super) fn queued(spec: &TaskSpec) -> EventKind {
         items: items.to_vec(),
         model: match &spec.work {
             Work::Agent(agent) => Some(agent.model.to_string()),
-            Work::Command(_) | Work::External(_) => None,
+            Work::Command(_) | Work::Conversation(_) | Work::External(_) => None,
         },
     }
 }
