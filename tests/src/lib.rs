@@ -1,6 +1,7 @@
 //! Stand-ins for the outside world, a model and an OAuth server among them, a certificate, a place to drive the built binary in,
 //! fuzzers that drive it there, and a workspace in memory.
 
+pub mod changed_texts;
 pub mod event_grammar;
 pub mod failpoints;
 pub mod fakes;

@@ -293,6 +293,11 @@ impl WorkspaceView for MemoryView {
         let stat = tree.stat(path);
         let mode = match replace {
             Replace::Any => 0o644,
+            Replace::Absent { mode } => match &stat {
+                Err(ViewError::Missing) => mode.unwrap_or(0o644),
+                Ok(_) => return Err(ViewError::Changed),
+                Err(_) => return stat.map(drop),
+            },
             Replace::Exactly(version) => match &stat {
                 Ok(stat) if stat.version == version => stat.mode,
                 Ok(_) | Err(_) => return Err(ViewError::Changed),
@@ -305,22 +310,6 @@ impl WorkspaceView for MemoryView {
         Ok(())
     }
 
-    async fn rename(&self, from: &ViewPath, to: &ViewPath) -> Result<(), ViewError> {
-        let mut tree = self.tree();
-        tree.must_have_parent(from)?;
-        tree.must_have_parent(to)?;
-        tree.stat(from)?;
-        let moved: Vec<_> = tree.entries.keys().filter(|path| is_at(path, from)).cloned().collect();
-        for path in moved {
-            let below = path.as_path().strip_prefix(from.as_path()).unwrap_or(Path::new(""));
-            let new = ViewPath::new(&to.as_path().join(below)).ok_or(ViewError::Missing)?;
-            if let Some(entry) = tree.entries.remove(&path) {
-                tree.entries.insert(new, entry);
-            }
-        }
-        Ok(())
-    }
-
     async fn remove(&self, path: &ViewPath) -> Result<(), ViewError> {
         let mut tree = self.tree();
         tree.must_have_parent(path)?;
@@ -330,11 +319,6 @@ impl WorkspaceView for MemoryView {
         tree.entries.remove(path);
         Ok(())
     }
-}
-
-/// Whether a path is `folder`, or below it.
-fn is_at(path: &ViewPath, folder: &ViewPath) -> bool {
-    path.as_path().starts_with(folder.as_path())
 }
 
 struct MemoryFile {

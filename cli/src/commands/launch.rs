@@ -21,8 +21,8 @@ use regatta::app_context::AppContext;
 use regatta::each::title_of;
 use regatta::error::{Error, ErrorKind};
 use regatta::session::{
-    ChosenLog, ImageSizes, IsolatedPlace, PromptInputs, Prompts, WorkingFolder, assemble,
-    context_files, working_folder,
+    ChosenLog, IsolatedPlace, PromptInputs, Prompts, WorkingFolder, assemble, context_files,
+    working_folder,
 };
 
 #[cfg(feature = "tui")]
@@ -269,7 +269,7 @@ async fn asked(
         piped: piped.as_deref(),
         folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
         home: app.places.home(),
-        images: ImageSizes::of(&app.settings),
+        images: app.image_sizes(),
     })?;
     let form = form_of(args, globals, piped.as_deref())?;
     if prompts.texts.is_empty() && form == SessionForm::Print {

@@ -61,7 +61,7 @@ impl SessionPorts {
             folder: folder.clone(),
             keep: app.settings.task_limits().output,
         };
-        let (home, images) = (app.places.home().map(Path::to_owned), ImageSizes::of(&app.settings));
+        let (home, images) = (app.places.home().map(Path::to_owned), app.image_sizes());
         let (scope, history) = (None, history.ok());
         Self { directory, user, clock, scope, model, folder, home, images, shell, history }
     }

@@ -367,7 +367,7 @@ mod tests {
             ("/permisions", "`regatta --approval-mode ask` asks before changes and commands"),
             ("/upgrade", UPDATE),
             ("/vim", "the keys are those of /help"),
-            ("/todos", "ask the model for a list in a file"),
+            ("/todos", "ask the model for a list, which is above the input then"),
             ("/changelog", "`regatta --version` prints the version"),
         ] {
             let name = text.split(' ').next().expect("it has a word");

@@ -10,6 +10,7 @@ use super::calls::EndedCall;
 use super::entry::{Entry, NoteKind, Shown};
 use super::highlight::Syntaxes;
 use super::state::ViewState;
+use super::todos::last_todos;
 use crate::render::{count, result_of, tokens};
 
 /// About the most lines that are printed of what was said before.
@@ -71,6 +72,7 @@ impl ViewState {
         }
         shown.into_iter().rev().flatten().for_each(|entry| self.print(entry));
         self.status.context = context_of(entries);
+        self.todos = last_todos(entries);
     }
 }
 

@@ -13,6 +13,7 @@ use super::highlight::Syntaxes;
 use super::markdown::DIM;
 use super::question::question_lines;
 use super::state::{Status, ViewState};
+use super::todos::todo_lines;
 use super::wrap::{span, wrapped};
 use crate::render::{Size, cut, duration, one_line, usage_text};
 
@@ -49,6 +50,8 @@ pub(super) fn live_part(
     }
     below.extend(completion_lines(view, columns));
     below.truncate(room);
+    let todos = todo_lines(&view.todos, columns).into_iter().take((room - below.len()) / 2);
+    below.splice(0..0, todos);
     let queued = queue_lines(view, columns);
     let calls = call_lines(view, columns);
     let unfinished = unfinished_lines(view, columns, syntaxes);

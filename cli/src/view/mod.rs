@@ -31,6 +31,7 @@ mod state;
 mod stopping;
 mod surface;
 mod terminal;
+mod todos;
 mod wrap;
 
 pub(crate) use command::{Reader, UserCommand};

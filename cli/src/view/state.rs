@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use engine::ports::CancelLevel;
 use protocol::{
-    InputId, QuestionId, QueueKind, SessionEntry, ThinkingLevel, ToolCall, Usage, UserInput,
+    InputId, QuestionId, QueueKind, SessionEntry, ThinkingLevel, Todo, ToolCall, Usage, UserInput,
 };
 
 use super::answer_stream::AnswerStream;
@@ -71,6 +71,8 @@ pub(super) struct ViewState {
     pub(super) completion: Option<Completion>,
     /// What the session asks the user.
     questions: OpenQuestions,
+    /// What the model has to do.
+    pub(super) todos: Vec<Todo>,
     /// The list from which the user chooses.
     pub(super) picker: Option<Picker<Choice>>,
     /// A line for the user, until the next key.
@@ -227,6 +229,7 @@ impl ViewState {
             candidates: Candidates::default(),
             completion: None,
             questions: OpenQuestions::default(),
+            todos: Vec::new(),
             picker: None,
             hint: None,
             told: None,

@@ -24,7 +24,7 @@ use providers::{Catalogue, CatalogueConfig, UserProviders};
 use schema::{CachedSchemas, JsonSchemas};
 use shell_syntax::BashSyntax;
 use store::{ArtifactFolders, BlobFolder, Durability, GateFiles, Ledger, SessionLogFiles};
-use tools::{Builtins, UserShells};
+use tools::{Builtins, ImageSizes, UserShells};
 
 use crate::error::{Error, ErrorKind};
 use crate::launcher;
@@ -217,8 +217,17 @@ impl AppContext {
     pub(crate) fn tools(&self) -> Vec<Arc<dyn ToolFactory>> {
         let built_in = Builtins::new(self.faults.clone()).with_shells(Arc::clone(&self.shells));
         let built_in = built_in.with_edit_mode(self.settings.edit_mode.value);
+        let built_in = built_in.with_images(self.image_sizes());
         let built_in: Arc<dyn ToolFactory> = Arc::new(built_in);
         std::iter::once(built_in).chain(self.own_tools.iter().cloned()).collect()
+    }
+
+    /// Returns whether images for models are made smaller.
+    pub fn image_sizes(&self) -> ImageSizes {
+        match self.settings.images_auto_resize.value {
+            true => ImageSizes::Fitted,
+            false => ImageSizes::AsTheyAre,
+        }
     }
 
     /// Returns which environment variables the processes of tasks and sessions get. Those of a task or session

@@ -35,6 +35,7 @@ mod thinking_level;
 mod thinking_mode;
 mod timestamp;
 mod timings;
+mod todo;
 mod usage;
 mod verification;
 
@@ -85,6 +86,7 @@ pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use thinking_mode::ThinkingMode;
 pub use timestamp::Timestamp;
 pub use timings::{TaskTimings, TimedPhase};
+pub use todo::{TODO_DETAILS, TODO_TOOL, Todo, TodoStatus};
 pub use usage::{CacheSaving, Cost, CostSource, Usage};
 pub use verification::{
     FailingStart, Partners, Unverified, UnverifiedCause, VerificationTotals, VerifySpec,

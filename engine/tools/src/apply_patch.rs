@@ -81,11 +81,8 @@ impl Builtin for ApplyPatch {
         if changes.is_empty() {
             return Err(PatchError::NoChange.into());
         }
-        match files.write().await {
-            Ok(()) => Ok(ToolOutcome::Output(output(&changes))),
-            Err((done, error)) if done.is_empty() || error.is_exhaustion() => Err(error),
-            Err((done, error)) => Err(PatchError::Partly { done, reason: error.message() }.into()),
-        }
+        files.write().await?;
+        Ok(ToolOutcome::Output(output(&changes)))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The commands that a session runs in the background.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -40,11 +39,18 @@ pub(crate) struct BackgroundCommand {
     pub(crate) artifact: Artifact,
     started: Instant,
     pub(crate) stop: CancelToken,
-    state: watch::Sender<State>,
+    status: watch::Sender<Status>,
     /// How many bytes of its output were read.
     read: tokio::sync::Mutex<u64>,
-    /// The number of calls that wait for its end, or have asked for it.
-    awaited: AtomicUsize,
+}
+
+/// What a command does, and who tells the model of its end.
+struct Status {
+    state: State,
+    /// The number of calls that look at it. One of them may tell of the end.
+    looking: usize,
+    /// Whether a call has told of the end.
+    is_told: bool,
 }
 
 /// What a command does.
@@ -107,9 +113,12 @@ impl BackgroundCommands {
             artifact,
             started: Instant::now(),
             stop: stop.clone(),
-            state: watch::Sender::new(State::Running),
+            status: watch::Sender::new(Status {
+                state: State::Running,
+                looking: 0,
+                is_told: false,
+            }),
             read: tokio::sync::Mutex::new(0),
-            awaited: AtomicUsize::new(0),
         });
         table.commands.insert(started.number, Arc::clone(&started));
         drop(table);
@@ -119,10 +128,8 @@ impl BackgroundCommands {
         context.background.run(Box::pin(async move {
             let sinks = (Arc::new(|_line| {}) as Arc<_>, &stop);
             let finished = run(commands.as_ref(), request, sinks, time).await;
-            // Who waits is told by the call. It may have returned when the end was noted.
-            let is_news = ending.0.awaited.load(Ordering::SeqCst) == 0;
             let how = ending.end(finished, time);
-            if !is_news || session_ends.is_cancelled() {
+            if ending.0.was_told().await || session_ends.is_cancelled() {
                 return None;
             }
             Some(ending.0.report(&how, artifacts.as_ref()).await)
@@ -184,10 +191,10 @@ impl Ending {
 
     fn note(&self, how: String, code: Option<i32>) {
         let after = self.0.started.elapsed();
-        self.0.state.send_if_modified(|state| {
-            let is_running = *state == State::Running;
+        self.0.status.send_if_modified(|status| {
+            let is_running = status.state == State::Running;
             if is_running {
-                *state = State::Ended { how, code, after };
+                status.state = State::Ended { how, code, after };
             }
             is_running
         });
@@ -200,12 +207,19 @@ impl Drop for Ending {
     }
 }
 
-/// A call that waits for the end of a command, of which the model need not be told then.
-pub(crate) struct Awaited<'a>(&'a AtomicUsize);
+/// A call that looks at a command. Only when it is dropped, the model may be told of the end by a message.
+pub(crate) struct Look<'a>(&'a watch::Sender<Status>);
 
-impl Drop for Awaited<'_> {
+impl Look<'_> {
+    /// Notes that the call tells of the end.
+    pub(crate) fn tells_end(&self) {
+        self.0.send_modify(|status| status.is_told = true);
+    }
+}
+
+impl Drop for Look<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.send_modify(|status| status.looking -= 1);
     }
 }
 
@@ -218,12 +232,12 @@ pub(crate) struct NewOutput {
 
 impl BackgroundCommand {
     fn is_running(&self) -> bool {
-        *self.state.borrow() == State::Running
+        self.status.borrow().state == State::Running
     }
 
     /// Returns what the command does.
     pub(crate) fn state(&self) -> State {
-        self.state.borrow().clone()
+        self.status.borrow().state.clone()
     }
 
     /// Returns the command in one line.
@@ -231,10 +245,10 @@ impl BackgroundCommand {
         quote_within(&self.command, SHOWN_COMMAND)
     }
 
-    /// Returns what the command does and for how long, in one sentence.
-    pub(crate) fn sentence(&self) -> String {
+    /// Returns what the command does in `state` and for how long, in one sentence.
+    pub(crate) fn sentence(&self, state: &State) -> String {
         let (number, command) = (self.number, self.command());
-        match self.state() {
+        match state {
             State::Running => {
                 let seconds = self.started.elapsed().as_secs();
                 format!("Background command {number} is running for {seconds} s: {command}")
@@ -246,16 +260,23 @@ impl BackgroundCommand {
         }
     }
 
-    /// Says that a call waits for the end until the returned value is dropped.
-    pub(crate) fn awaited(&self) -> Awaited<'_> {
-        self.awaited.fetch_add(1, Ordering::SeqCst);
-        Awaited(&self.awaited)
+    /// Says that a call looks at the command until the returned value is dropped.
+    pub(crate) fn look(&self) -> Look<'_> {
+        self.status.send_modify(|status| status.looking += 1);
+        Look(&self.status)
+    }
+
+    /// Returns whether a call has told of the end, when none looks at the command any more.
+    async fn was_told(&self) -> bool {
+        let mut status = self.status.subscribe();
+        let decided = status.wait_for(|status| status.is_told || status.looking == 0).await;
+        decided.is_ok_and(|status| status.is_told)
     }
 
     /// Waits until the command has ended.
     pub(crate) async fn ended(&self) {
-        let mut state = self.state.subscribe();
-        let _closed = state.wait_for(|state| *state != State::Running).await;
+        let mut status = self.status.subscribe();
+        let _closed = status.wait_for(|status| status.state != State::Running).await;
     }
 
     /// Returns the output since the last call of this, of a longer one the end.

@@ -23,6 +23,7 @@ use crate::bash::folders::Folders;
 use crate::bash::user_shell::UserShells;
 use crate::change::change_since;
 use crate::error::{FileError, ToolError};
+use crate::images::ImageSizes;
 use crate::paths::Paths;
 use crate::seen_files::SeenFiles;
 
@@ -232,6 +233,8 @@ pub(crate) struct Session {
     pub(crate) folders: Folders,
     /// The commands in the background.
     pub(crate) background: BackgroundCommands,
+    /// Whether images for the model are made smaller.
+    pub(crate) images: ImageSizes,
     /// The files that the session has seen.
     pub(crate) seen: SeenFiles,
     /// The lock that a call holds while it changes a file. One file may have several paths, so all
@@ -241,7 +244,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Returns the state for tools built for `env`.
-    pub(crate) fn new(env: ToolEnv, shells: Arc<UserShells>) -> Self {
+    pub(crate) fn new(env: ToolEnv, shells: Arc<UserShells>, images: ImageSizes) -> Self {
         let paths = Paths::new(env.subfolder.clone(), env.repo.clone());
         let (folders, background) = (Folders::default(), BackgroundCommands::default());
         Self {
@@ -250,6 +253,7 @@ impl Session {
             shells,
             folders,
             background,
+            images,
             seen: SeenFiles::default(),
             changes: Mutex::default(),
         }

@@ -22,10 +22,12 @@ use crate::edit::Edit;
 use crate::error::ToolError;
 use crate::find::Find;
 use crate::grep::Grep;
+use crate::images::ImageSizes;
 use crate::job::Job;
 use crate::ls::Ls;
 use crate::notebook::NotebookTool;
 use crate::read::Read;
+use crate::todo_write::TodoWrite;
 use crate::write::Write;
 use crate::yield_tool::Yield;
 
@@ -34,6 +36,7 @@ pub struct Builtins {
     faults: Faults,
     shells: Arc<UserShells>,
     edit_mode: EditMode,
+    images: ImageSizes,
     tools: Vec<(&'static Entry, Arc<ToolSpec>)>,
 }
 
@@ -43,7 +46,8 @@ impl Builtins {
     pub fn new(faults: Faults) -> Self {
         let specified = |entry: &'static Entry| (entry, Arc::new((entry.spec)()));
         let tools = TABLE.iter().chain(PANIC_TOOL).map(specified).collect();
-        Self { faults, shells: Arc::default(), edit_mode: EditMode::Auto, tools }
+        let (edit_mode, images) = (EditMode::Auto, ImageSizes::Fitted);
+        Self { faults, shells: Arc::default(), edit_mode, images, tools }
     }
 
     /// Returns the tools, which run commands in the user's shell.
@@ -56,6 +60,12 @@ impl Builtins {
     #[must_use]
     pub fn with_edit_mode(self, edit_mode: EditMode) -> Self {
         Self { edit_mode, ..self }
+    }
+
+    /// Returns the tools, which give models images of these sizes.
+    #[must_use]
+    pub fn with_images(self, images: ImageSizes) -> Self {
+        Self { images, ..self }
     }
 
     /// Returns the names of the tools that are declared to the models of such sessions.
@@ -89,7 +99,7 @@ impl ToolFactory for Builtins {
     }
 
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
-        let session = Arc::new(Session::new(env.clone(), Arc::clone(&self.shells)));
+        let session = Arc::new(Session::new(env.clone(), Arc::clone(&self.shells), self.images));
         let build = |(entry, spec): &(&Entry, Arc<ToolSpec>)| {
             failpoint!(self.faults, &format!("tool.build.{}", spec.name)).map_err(|error| {
                 ToolBuildError { tool: spec.name.clone(), reason: error.to_string() }
@@ -117,6 +127,7 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<Grep>(),
     Entry::of::<Find>(),
     Entry::of::<Ls>(),
+    Entry::of::<TodoWrite>(),
     Entry::of::<Yield>(),
 ];
 

@@ -7,10 +7,8 @@ mod replace;
 
 use std::sync::Arc;
 
-use engine::ports::{
-    Access, Found, Replace, ToolContext, ToolOutcome, ToolOutput, ViewPath, WorkspaceView,
-};
-use protocol::{EditMode, quote};
+use engine::ports::{Access, ToolContext, ToolOutcome, ToolOutput};
+use protocol::EditMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -21,8 +19,8 @@ use self::replace::{Inexact, TextEdit, replaced};
 use crate::builtin::{Builtin, Session, rename, run_blocking, write_access};
 use crate::change::{Change, diff};
 use crate::display::{self, DIFF_KEPT, DIFF_SHOWN};
-use crate::error::{FileError, ToolError};
-use crate::text_file::{decode, read_bytes};
+use crate::error::ToolError;
+use crate::text_file::FileToChange;
 
 /// The tool `edit`.
 pub(crate) struct Edit(Arc<Session>);
@@ -109,20 +107,15 @@ impl Builtin for Edit {
     ) -> Result<ToolOutcome, ToolError> {
         let _guard = self.0.lock_changes(&context.cancel).await?;
         let view = context.view.as_ref();
-        let EditArguments { path: text, edits } = arguments;
-        let shown = quote(&text);
-        let path = self.find(view, &text, &shown).await?;
-        let (bytes, stat) = read_bytes(view, &path, &shown).await?;
-        self.0.refuse_unseen(&path, &shown, &bytes).await?;
-        let file = decode(bytes, &shown)?;
-        let before = file.text.clone();
+        let EditArguments { path, edits } = arguments;
+        let file = FileToChange::open(&self.0, view, &path).await?;
+        let FileToChange { path, shown, .. } = &file;
+        let before = file.file.text.clone();
         let Edited { text, change, inexact } = run_blocking(move || edited(&before, &edits))
             .await?
-            .map_err(|(count, mismatch)| EditError::new(&shown, count, mismatch))
+            .map_err(|(count, mismatch)| EditError::new(shown, count, mismatch))
             .map_err(ToolError::own)?;
-        let bytes = file.encode(text, &shown)?;
-        let replace = Replace::Exactly(stat.version);
-        self.0.write(view, &path, &shown, bytes, replace).await?;
+        file.write(&self.0, view, text).await?;
         let (added, removed) = (change.added, change.removed);
         let mut text = format!(
             "Edited {shown}: +{added} −{removed} lines\n\n{}",
@@ -138,23 +131,6 @@ impl Builtin for Edit {
             details["inexact"] = inexact.iter().map(|edit| edit.number).collect();
         }
         Ok(ToolOutcome::Output(ToolOutput::text(text).with_details(details)))
-    }
-}
-
-impl Edit {
-    async fn find(
-        &self,
-        view: &dyn WorkspaceView,
-        text: &str,
-        shown: &str,
-    ) -> Result<ViewPath, ToolError> {
-        match self.0.paths.find_to_change(view, text).await? {
-            Found::Folder(_) => Err(FileError::Folder(shown.to_owned()).into()),
-            found @ Found::Missing { .. } => {
-                Err(self.0.paths.missing(view, text, &found).await.into())
-            }
-            Found::File { path, .. } => Ok(path),
-        }
     }
 }
 

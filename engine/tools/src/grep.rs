@@ -1,19 +1,25 @@
 //! The tool `grep`: the lines that match a regular expression.
 
 mod arguments;
+mod blocking_file;
 mod file_search;
 mod report;
 
+use std::io::Read as _;
 use std::sync::Arc;
 
 use engine::ports::{
-    Access, FileKind, ToolContext, ToolOutcome, ViewError, ViewPath, WorkspaceView,
+    Access, FileKind, ToolContext, ToolOutcome, ViewError, ViewFile, ViewPath, VisitedFile,
+    WorkspaceView,
 };
+use protocol::quote;
 use serde_json::{Map, Value};
 
 use self::arguments::{FileFilter, GrepArguments};
+use self::blocking_file::BlockingFile;
 use self::file_search::{Found as FileFound, LineSearch, SearchJob, StopSearch};
 use self::report::Report;
+use crate::artifact;
 use crate::builtin::{Builtin, Session, rename, run_blocking};
 use crate::error::{FileError, ToolError};
 use crate::search_place::{FolderOrFile, SearchPlace, access, below, title, walk_notice};
@@ -29,7 +35,8 @@ impl Builtin for Grep {
     const NAME: &'static str = "grep";
     const DESCRIPTION: &'static str = "Searches files for a regular expression, line by line. Below \
         the path of each file, a match is NUMBER:LINE and a line around it NUMBER-LINE. What git \
-        ignores, binary files and symlinks are left out.";
+        ignores, binary files and symlinks are left out. The path artifact://N is the whole output of a \
+        call whose result names it.";
     const EXAMPLE: &'static str = r#"{"pattern":"fn main","path":"src","glob":"*.rs"}"#;
 
     type Arguments = GrepArguments;
@@ -64,16 +71,21 @@ impl Builtin for Grep {
         let options = arguments.line_options();
         let search = run_blocking(move || LineSearch::new(&options)).await??;
         let (view, paths) = (context.view.as_ref(), &self.0.paths);
-        let place = SearchPlace::find(view, paths, arguments.path.as_deref()).await?;
+        let path = arguments.path.as_deref();
+        let shown = quote(path.unwrap_or("."));
         let mut call = Call {
             view,
             search,
             // Dropping it ends the searches on other threads.
             stop: StopSearch::new(context.cancel.clone()),
             report: Report::new(&arguments),
-            shown: place.shown,
+            shown: shown.clone(),
         };
-        match place.found {
+        if let Some(file) = artifact::open(&context.artifacts, path.unwrap_or_default()).await? {
+            call.search_artifact(file).await?;
+            return Ok(ToolOutcome::Output(call.report.output(&|_| shown.clone())));
+        }
+        match SearchPlace::find(view, paths, path).await?.found {
             FolderOrFile::File(path, stat) => {
                 if stat.kind != FileKind::Regular {
                     return Err(FileError::Special(call.shown).into());
@@ -112,6 +124,23 @@ impl Call<'_> {
             return Err(FileError::of("read", &self.shown, error).into());
         }
         self.report.add(found);
+        Ok(())
+    }
+
+    async fn search_artifact(&mut self, file: Box<dyn ViewFile>) -> Result<(), ToolError> {
+        let job = SearchJob::new(&self.search, self.report.job(), self.stop.flag());
+        let (most, found) = (job.most_bytes(), job.found());
+        let mut visit = job.into_visitor();
+        let (stat, mut content) = (file.stat(), BlockingFile::new(file).take(most));
+        run_blocking(move || {
+            let file = VisitedFile { stat, content: &mut content };
+            let _only_file = visit(&ViewPath::default(), Ok(file));
+        })
+        .await?;
+        if self.stop.is_set() {
+            return Err(ToolError::Aborted);
+        }
+        self.report.add(found.take());
         Ok(())
     }
 

@@ -97,7 +97,7 @@ impl Builtin for Job {
             }
             (_, Some(id)) => commands.get(id)?,
         };
-        let awaited = command.awaited();
+        let look = command.look();
         match arguments.action {
             Action::List | Action::Read => {}
             Action::Wait => {
@@ -118,8 +118,12 @@ impl Builtin for Job {
                 }
             }
         }
-        let output = report(&command, context).await;
-        drop(awaited);
+        // What it does is looked at first: what it writes before its end is in the output then.
+        let state = command.state();
+        let output = report(&command, &state, context).await;
+        if state != State::Running {
+            look.tells_end();
+        }
         Ok(ToolOutcome::Output(output))
     }
 }
@@ -127,19 +131,21 @@ impl Builtin for Job {
 fn list(commands: &[Arc<BackgroundCommand>]) -> ToolOutput {
     let rows: Vec<_> = commands
         .iter()
-        .map(|command| format!("{} [{}]", command.sentence(), command.artifact.uri()))
+        .map(|command| {
+            format!("{} [{}]", command.sentence(&command.state()), command.artifact.uri())
+        })
         .collect();
     let text = match rows.is_empty() {
         true => "(no background commands)".to_owned(),
         false => rows.join("\n"),
     };
-    let details: Vec<_> = commands.iter().map(|command| details(command)).collect();
+    let details: Vec<_> =
+        commands.iter().map(|command| details(command, &command.state())).collect();
     ToolOutput::text(text).with_details(json!({ "commands": details }))
 }
 
-async fn report(command: &BackgroundCommand, context: &ToolContext) -> ToolOutput {
-    // What it does is looked at first: what it writes before its end is in the output then.
-    let (sentence, details) = (command.sentence(), details(command));
+async fn report(command: &BackgroundCommand, state: &State, context: &ToolContext) -> ToolOutput {
+    let (sentence, details) = (command.sentence(state), details(command, state));
     let NewOutput { text, skipped } = command.new_output(context.artifacts.as_ref()).await;
     let text = if text.is_empty() { "(no new output)" } else { &text };
     let uri = command.artifact.uri();
@@ -150,10 +156,10 @@ async fn report(command: &BackgroundCommand, context: &ToolContext) -> ToolOutpu
     ToolOutput::text(format!("{sentence}\n\n{text}\n\n[{notice}]")).with_details(details)
 }
 
-fn details(command: &BackgroundCommand) -> Value {
-    let (is_running, code) = match command.state() {
+fn details(command: &BackgroundCommand, state: &State) -> Value {
+    let (is_running, code) = match state {
         State::Running => (true, None),
-        State::Ended { code, .. } => (false, code),
+        State::Ended { code, .. } => (false, *code),
     };
     json!({
         "id": command.number, "running": is_running, "exitCode": code,

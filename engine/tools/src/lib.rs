@@ -15,6 +15,7 @@ mod find;
 mod globs;
 mod grep;
 mod ignore_rules;
+mod images;
 mod job;
 mod ls;
 mod nearest;
@@ -26,6 +27,7 @@ mod read;
 mod search_place;
 mod seen_files;
 mod text_file;
+mod todo_write;
 mod walk;
 mod write;
 mod yield_tool;
@@ -34,6 +36,7 @@ pub use bash::user_command::{UserCommandEnd, UserShell};
 pub use bash::user_shell::UserShells;
 pub use builtin::ShownPart;
 pub use builtins::Builtins;
+pub use images::{ImageSizes, LARGEST_IMAGE, Resized, SmallerImage, fit, image_type};
 
 #[cfg(test)]
 #[macro_use]

@@ -4,18 +4,17 @@ pub(crate) mod document;
 
 use std::sync::Arc;
 
-use engine::ports::{Access, Found, Replace, ToolContext, ToolOutcome, ToolOutput};
-use protocol::quote;
+use engine::ports::{Access, ToolContext, ToolOutcome, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::document::{CellType, Notebook, NotebookError};
-use crate::builtin::{Builtin, Session, rename, write_access};
-use crate::change::diff;
+use crate::builtin::{Builtin, Session, rename, run_blocking, write_access};
+use crate::change::{Change, diff};
 use crate::display::{self, DIFF_KEPT};
-use crate::error::{FileError, ToolError};
-use crate::text_file::{decode, read_bytes};
+use crate::error::ToolError;
+use crate::text_file::FileToChange;
 
 /// The tool `notebook`.
 pub(crate) struct NotebookTool(Arc<Session>);
@@ -101,25 +100,14 @@ impl Builtin for NotebookTool {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let _guard = self.0.lock_changes(&context.cancel).await?;
-        let (view, session) = (context.view.as_ref(), &self.0);
-        let shown = quote(&arguments.path);
-        let path = match session.paths.find_to_change(view, &arguments.path).await? {
-            Found::Folder(_) => return Err(FileError::Folder(shown).into()),
-            found @ Found::Missing { .. } => {
-                return Err(session.paths.missing(view, &arguments.path, &found).await.into());
-            }
-            Found::File { path, .. } => path,
-        };
-        let (bytes, stat) = read_bytes(view, &path, &shown).await?;
-        session.refuse_unseen(&path, &shown, &bytes).await?;
-        let file = decode(bytes, &shown)?;
-        let changed = arguments.changed(&file.text);
-        let (text, count) =
-            changed.map_err(|error| ToolError::own(NotChanged { path: shown.clone(), error }))?;
-        let change = diff(&file.text, &text);
-        let bytes = file.encode(text, &shown)?;
-        session.write(view, &path, &shown, bytes, Replace::Exactly(stat.version)).await?;
-        let NotebookArguments { action, cell, .. } = arguments;
+        let view = context.view.as_ref();
+        let file = FileToChange::open(&self.0, view, &arguments.path).await?;
+        let FileToChange { path, shown, .. } = &file;
+        let (action, cell, before) = (arguments.action, arguments.cell, file.file.text.clone());
+        let Changed { text, count, change } = run_blocking(move || arguments.changed(&before))
+            .await?
+            .map_err(|error| ToolError::own(NotChanged { path: shown.clone(), error }))?;
+        file.write(&self.0, view, text).await?;
         let text = format!("{} cell {cell} of {shown}, which has {count} cells now", action.done());
         let details = json!({
             "path": display::path(path.as_path()), "cell": cell, "cells": count,
@@ -129,10 +117,18 @@ impl Builtin for NotebookTool {
     }
 }
 
+/// A notebook after its change.
+struct Changed {
+    text: String,
+    /// The number of its cells.
+    count: usize,
+    change: Change,
+}
+
 impl NotebookArguments {
-    /// Returns the text of the notebook after the change, and the number of its cells.
-    fn changed(&self, text: &str) -> Result<(String, usize), NotebookError> {
-        let mut notebook = Notebook::parse(text)?;
+    /// Returns the notebook after the change.
+    fn changed(&self, before: &str) -> Result<Changed, NotebookError> {
+        let mut notebook = Notebook::parse(before)?;
         let source = self.content.as_deref();
         match self.action {
             Action::Edit => {
@@ -145,6 +141,7 @@ impl NotebookArguments {
             }
             Action::Delete => notebook.delete(self.cell)?,
         }
-        Ok((notebook.text()?, notebook.count()))
+        let text = notebook.text()?;
+        Ok(Changed { count: notebook.count(), change: diff(before, &text), text })
     }
 }

@@ -1,7 +1,8 @@
-//! The tool `read`: lines of a file, or the names in a folder and in its folders.
+//! The tool `read`: lines of a file, an image, or the names in a folder and in its folders.
 
 mod file_page;
 mod folder;
+mod image;
 mod page;
 
 use std::sync::Arc;
@@ -14,8 +15,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::file_page::{artifact_page, file_page};
+use self::file_page::{FileContent, artifact_page, file_content};
 use self::folder::folder_output;
+use self::image::image_output;
 use self::page::{LineRange, Page, PageEnd, Total};
 use crate::artifact;
 use crate::builtin::{Builtin, Session, rename, text};
@@ -43,7 +45,7 @@ impl Builtin for Read {
     const NAME: &'static str = "read";
     const DESCRIPTION: &'static str = "Reads a text file: its lines, each after its number and \
         two spaces, which are not part of the file. Long files are read in parts with offset and \
-        limit. The path artifact://N is the whole output of a call whose result names it. For a \
+        limit. An image is shown as it is. The path artifact://N is the whole output of a call whose result names it. For a \
         folder, lists the names in it and in its folders: folders end with /, symlinks with @.";
     const EXAMPLE: &'static str = r#"{"path":"src/main.rs","offset":1,"limit":200}"#;
 
@@ -90,8 +92,16 @@ impl Builtin for Read {
                 listed.map_err(|error| FileError::of("list", &shown, error))?
             }
             Found::File { path, .. } => {
-                let page = file_page(view, &path, range, &shown, &self.0.seen).await?;
-                page_output(&page, range, &arguments, &shown, &display::path(path.as_path()))?
+                let seen_path = display::path(path.as_path());
+                match file_content(view, &path, range, &shown, &self.0.seen).await? {
+                    FileContent::Page(page) => {
+                        page_output(&page, range, &arguments, &shown, &seen_path)?
+                    }
+                    FileContent::Image(bytes, mime_type) => {
+                        let image = (bytes, mime_type);
+                        image_output(image, self.0.images, &shown, seen_path).await?
+                    }
+                }
             }
         };
         Ok(ToolOutcome::Output(output))

@@ -1,10 +1,12 @@
 //! Reads a file that is to be changed, as a text, and turns the changed text into its bytes.
 
-use engine::ports::{FileStat, ViewPath, WorkspaceView};
+use engine::ports::{FileStat, FileVersion, Found, Replace, ViewPath, WorkspaceView};
+use protocol::quote;
 
+use crate::builtin::Session;
 use crate::display::MAX_FILE_BYTES;
 use crate::encoding::TextEncoding;
-use crate::error::FileError;
+use crate::error::{FileError, ToolError};
 
 /// A text file, as it was when it was read.
 #[derive(Clone, Debug)]
@@ -19,6 +21,48 @@ impl TextFile {
     pub(crate) fn encode(&self, text: String, shown: &str) -> Result<Vec<u8>, FileError> {
         let lacking = |letter| FileError::unencodable(shown, letter, self.encoding);
         self.encoding.encode(text).map_err(lacking)
+    }
+}
+
+/// A text file that is there and is to be changed.
+pub(crate) struct FileToChange {
+    pub(crate) path: ViewPath,
+    /// The path as the model wrote it.
+    pub(crate) shown: String,
+    pub(crate) file: TextFile,
+    version: FileVersion,
+}
+
+impl FileToChange {
+    /// Finds and reads the file at a path. Refuses one that has changed since the session has seen it.
+    pub(crate) async fn open(
+        session: &Session,
+        view: &dyn WorkspaceView,
+        text: &str,
+    ) -> Result<Self, ToolError> {
+        let shown = quote(text);
+        let path = match session.paths.find_to_change(view, text).await? {
+            Found::Folder(_) => return Err(FileError::Folder(shown).into()),
+            found @ Found::Missing { .. } => {
+                return Err(session.paths.missing(view, text, &found).await.into());
+            }
+            Found::File { path, .. } => path,
+        };
+        let (bytes, stat) = read_bytes(view, &path, &shown).await?;
+        session.refuse_unseen(&path, &shown, &bytes).await?;
+        let file = decode(bytes, &shown)?;
+        Ok(Self { path, shown, file, version: stat.version })
+    }
+
+    /// Writes the changed text, unless the file has changed meanwhile.
+    pub(crate) async fn write(
+        &self,
+        session: &Session,
+        view: &dyn WorkspaceView,
+        text: String,
+    ) -> Result<(), ToolError> {
+        let bytes = self.file.encode(text, &self.shown)?;
+        session.write(view, &self.path, &self.shown, bytes, Replace::Exactly(self.version)).await
     }
 }
 

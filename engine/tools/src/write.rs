@@ -68,7 +68,8 @@ impl Builtin for Write {
             );
         }
         let Target { path, before } = target(view, &self.0.paths, &arguments.path, &shown).await?;
-        let replace = before.map_or(Replace::Any, |before| Replace::Exactly(before.version));
+        let replace = before
+            .map_or(Replace::Absent { mode: None }, |before| Replace::Exactly(before.version));
         let diff = match before {
             Some(_) => self.change(view, &path, &shown, arguments.content.clone()).await?,
             None => None,

@@ -13,7 +13,7 @@ use engine::ports::{
     FileStat, FileVisitor, FolderContents, FolderRequest, Found, Listing, Replace, ViewError,
     ViewFile, ViewPath, WorkspaceView,
 };
-use rustix::fs::{AtFlags, CWD, Mode, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, openat, unlinkat};
 use rustix::io::Errno;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -227,24 +227,6 @@ impl WorkspaceView for DirectoryView {
             recorded(record.as_ref(), &changed, || replace(folder, name, &bytes, which))
         })
         .await
-    }
-
-    async fn rename(&self, from: &ViewPath, to: &ViewPath) -> Result<(), ViewError> {
-        let (from, to) = (from.clone(), to.clone());
-        let (tree_root, record) = (Arc::clone(&self.root), self.record.clone());
-        self.disk
-            .run(move || {
-                // What is renamed may be a folder.
-                if let Some(record) = record {
-                    record.give_up();
-                }
-                let (folder, name) = from.split().ok_or(ViewError::Folder)?;
-                let (new_folder, new_name) = to.split().ok_or(ViewError::Folder)?;
-                let folder = open_folder(tree_root.open()?, &folder)?;
-                let new_folder = open_folder(tree_root.open()?, &new_folder)?;
-                renameat(&folder, name, &new_folder, new_name).map_err(entry_error)
-            })
-            .await
     }
 
     async fn remove(&self, path: &ViewPath) -> Result<(), ViewError> {

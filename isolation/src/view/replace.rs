@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::ports::{Replace, ViewError};
 use protocol::temporary_name;
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RenameFlags, fchmod, openat, renameat, renameat_with, unlinkat,
+};
 use rustix::io::Errno;
 
 use super::file_operations::entry_stat;
@@ -26,11 +28,16 @@ pub(super) fn replace(
     bytes: &[u8],
     replace: Replace,
 ) -> Result<(), ViewError> {
-    let mode = mode_to_keep(folder, name, replace)?;
+    let mode = mode_of(folder, name, replace)?;
     let (temporary, file) = create(folder).map_err(system_error)?;
     let exchanged = fill(file, bytes, mode).and_then(|()| {
-        mode_to_keep(folder, name, replace)?;
-        renameat(folder, &temporary, folder, name).map_err(system_error)
+        mode_of(folder, name, replace)?;
+        match replace {
+            Replace::Absent { .. } => rename_to_nothing(folder, &temporary, name),
+            Replace::Any | Replace::Exactly(_) => {
+                renameat(folder, &temporary, folder, name).map_err(system_error)
+            }
+        }
     });
     if exchanged.is_err() {
         // If the removal fails, the temporary file stays, and the first error is returned.
@@ -39,17 +46,31 @@ pub(super) fn replace(
     exchanged
 }
 
-/// Returns the permissions of the file to replace, if `replace` asks for an exact version. Fails if
-/// the file has another version.
-fn mode_to_keep(
-    folder: &OwnedFd,
-    name: &OsStr,
-    replace: Replace,
-) -> Result<Option<Mode>, ViewError> {
-    let Replace::Exactly(version) = replace else { return Ok(None) };
-    match entry_stat(folder, name) {
-        Ok(stat) if stat.version == version => Ok(Some(Mode::from_raw_mode(stat.mode))),
-        Ok(_) | Err(_) => Err(ViewError::Changed),
+/// Returns the permissions that the file gets, if they are not the usual ones. Fails if the file is not
+/// the one to replace.
+fn mode_of(folder: &OwnedFd, name: &OsStr, replace: Replace) -> Result<Option<Mode>, ViewError> {
+    match (replace, entry_stat(folder, name)) {
+        (Replace::Any, _) => Ok(None),
+        (Replace::Absent { mode }, Err(ViewError::Missing)) => Ok(mode.map(Mode::from_raw_mode)),
+        (Replace::Exactly(version), Ok(stat)) if stat.version == version => {
+            Ok(Some(Mode::from_raw_mode(stat.mode)))
+        }
+        (Replace::Absent { .. }, Err(error)) => Err(error),
+        (Replace::Absent { .. }, Ok(_)) | (Replace::Exactly(_), Ok(_) | Err(_)) => {
+            Err(ViewError::Changed)
+        }
+    }
+}
+
+/// Renames a file unless there is one with that name.
+fn rename_to_nothing(folder: &OwnedFd, from: &str, to: &OsStr) -> Result<(), ViewError> {
+    match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+        Err(Errno::EXIST) => Err(ViewError::Changed),
+        // The file system cannot look and rename in one step. It was looked just now.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            renameat(folder, from, folder, to).map_err(system_error)
+        }
+        renamed => renamed.map_err(system_error),
     }
 }
 
@@ -103,6 +124,22 @@ mod tests {
         let system_error = replace(&folder, name, b"ours", before).unwrap_err();
         assert!(matches!(system_error, ViewError::Changed), "{system_error}");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_has_appeared_meanwhile_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, name) = (held(place.path()), OsStr::new("a"));
+        let absent = Replace::Absent { mode: Some(0o751) };
+        replace(&folder, name, b"first", absent).unwrap();
+        assert_eq!(entry_stat(&folder, name).unwrap().mode & 0o777, 0o751);
+        let refused = replace(&folder, name, b"second", absent).unwrap_err();
+        assert!(matches!(refused, ViewError::Changed), "{refused}");
+        // One that appears after the last look.
+        fs::write(place.path().join("temporary"), "third").unwrap();
+        let refused = rename_to_nothing(&folder, "temporary", name).unwrap_err();
+        assert!(matches!(refused, ViewError::Changed), "{refused}");
+        assert_eq!(fs::read_to_string(place.path().join("a")).unwrap(), "first");
     }
 
     #[test]

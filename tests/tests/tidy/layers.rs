@@ -96,8 +96,8 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("adler2", &["regatta-isolation"]),
     ("aho-corasick", &["regatta-tools"]),
     ("async-trait", &[]),
-    ("base64", &["regatta"]),
-    ("image", &["regatta", "regatta-cli"]),
+    ("base64", &["regatta", "regatta-tools"]),
+    ("image", &["regatta", "regatta-cli", "regatta-tools"]),
     // For an example of the library only.
     ("axum", &["regatta", "regatta-providers", "regatta-tests"]),
     ("bytes", &["regatta-providers", "regatta-tests"]),

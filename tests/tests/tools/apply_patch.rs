@@ -14,7 +14,7 @@ over_both_views! {
     a_patch_stays_in_the_tree,
 }
 
-fn patch(lines: &str) -> Value {
+pub(crate) fn patch(lines: &str) -> Value {
     json!({ "input": format!("*** Begin Patch\n{lines}\n*** End Patch\n") })
 }
 

@@ -1,9 +1,13 @@
 //! Commands in the background, their folders, and the shell that runs them.
 
+use std::sync::{Arc, Mutex};
+
 use engine::ports::{CancelLevel, EndCause, ShortOutput, ToolOutcome};
 use serde_json::json;
+use tokio::sync::Notify;
 
 use super::commands::Script;
+use super::meddling::MeddledArtifacts;
 use super::session::{Session, Setting, ViewKind};
 
 over_both_views! {
@@ -19,6 +23,7 @@ over_both_views! {
 over_both_views! {
     #[test(start_paused = true)]
     a_background_command_ends_at_its_timeout_and_a_wait_at_its_own,
+    an_end_just_when_a_wait_is_over_is_told_with_the_end_of_the_output,
     a_profile_that_hangs_is_done_without_after_two_seconds,
 }
 
@@ -194,6 +199,25 @@ async fn a_command_runs_in_the_shell_of_the_user_after_one_snapshot(kind: ViewKi
     let inner: Vec<_> = requests[1..].iter().map(|request| request.arguments[1].clone()).collect();
     assert_eq!(inner, [format!("{read}'ll'"), format!(r"{read}'it'\''s'")]);
     assert_eq!(requests[1].script, r#"exec 2>&1; exec "$1" -c "$2""#);
+}
+
+async fn an_end_just_when_a_wait_is_over_is_told_with_the_end_of_the_output(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    let end = Arc::<Notify>::default();
+    script(&session, Script::Until(Arc::clone(&end)));
+    session.said("bash", json!({ "command": "serve", "background": true })).await;
+    session.commands.waits.notified().await;
+    // It ends when the call has looked at how large its output is.
+    let session = session.with_artifacts(|artifacts| {
+        let meddle: Box<dyn FnOnce() + Send> = Box::new(move || end.notify_one());
+        Arc::new(MeddledArtifacts { artifacts, meddle: Mutex::new(Some(meddle)) })
+    });
+    let over = session.said("job", json!({ "action": "wait", "id": 1, "timeout": 1 })).await;
+    assert!(over.starts_with("Background command 1 is running for 1 s: serve\n\nhalf\n"), "{over}");
+    let told = told(&session).await;
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("Background command 1 exited with code 0"), "{told:?}");
+    assert!(told[0].contains("Its last output:\nthe end\n"), "{told:?}");
 }
 
 async fn a_profile_that_hangs_is_done_without_after_two_seconds(kind: ViewKind) {

@@ -16,6 +16,7 @@ over_both_views! {
     a_command_that_cannot_be_run_says_why,
     ten_megabytes_of_output_leave_50_kilobytes_and_a_whole_artifact,
     the_whole_output_is_read_by_the_name_in_the_notice_like_a_file,
+    the_whole_output_is_searched_by_its_name_like_a_file,
     many_short_lines_are_cut_by_their_number,
     what_just_fits_is_said_whole_and_what_just_does_not_loses_little,
     one_line_without_an_end_is_cut_between_characters,
@@ -186,6 +187,21 @@ async fn the_whole_output_is_read_by_the_name_in_the_notice_like_a_file(kind: Vi
         let refused = session.failed("read", json!({ "path": path })).await;
         assert!(refused.contains(why), "{path}: {refused}");
     }
+}
+
+async fn the_whole_output_is_searched_by_its_name_like_a_file(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    let line = |number| format!("\x1b[1mrow {number} of the table\x1b[0m\r\n");
+    printing(&session, (1..=9000).map(line).collect::<String>());
+    session.said("bash", json!({ "command": "print" })).await;
+    let search = |path: &str, pattern: &str| json!({ "path": path, "pattern": pattern, "context": 1, "limit": 1 });
+    let found = session.said("grep", search("artifact://0", "^row [45]000 of")).await;
+    let expected = "artifact://0\n3999-row 3999 of the table\n4000:row 4000 of the table\n4001-row 4001 of \
+                    the table\n\n[1 matches limit reached. Use limit=2 for more, or offset=1 for the next]";
+    assert_eq!(found, expected);
+    assert_eq!(session.said("grep", search("artifact://0", "x1b|\\[0m")).await, "No matches found");
+    let refused = session.failed("grep", search("artifact://7", "x")).await;
+    assert!(refused.starts_with("there is no artifact://7"), "{refused}");
 }
 
 async fn many_short_lines_are_cut_by_their_number(kind: ViewKind) {

@@ -60,6 +60,8 @@ pub(crate) enum Script {
     Unkept(u64),
     /// Ends when it is stopped.
     Wait,
+    /// Prints more and ends when it is told to.
+    Until(Arc<Notify>),
     /// Cannot be run.
     Refuse,
     /// Is run, with this folder as that of the user, and without a terminal.
@@ -123,6 +125,12 @@ impl CommandOwner for ScriptedCommands {
                 self.waits.notify_one();
                 cancel.cancelled().await;
                 end.cause = EndCause::Stopped;
+            }
+            Script::Until(told) => {
+                print(b"half\n");
+                self.waits.notify_one();
+                told.notified().await;
+                print(b"half\nthe end\n");
             }
             Script::Run(home) => {
                 let mut command = std::process::Command::new("setsid");

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    ArtifactStore as _, CancelToken, CommandShell, SessionPurpose, ToolContext, ToolDeclaration,
-    ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility, WorkspaceView,
+    ArtifactStore as _, Artifacts, CancelToken, CommandShell, SessionPurpose, ToolContext,
+    ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility,
+    WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -24,6 +25,7 @@ use tests::view_memory::MemoryView;
 use tools::{Builtins, UserShells};
 
 use super::commands::{InBackground, ScriptedCommands};
+use super::meddling::{Meddle, MeddledView};
 
 /// What a workspace is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +154,23 @@ impl Session {
         Self { folder, workspace, tools, context, examples, commands, background, cancel }
     }
 
+    /// The same session, with something that happens before each change of its tree.
+    pub(crate) fn meddled(&self, meddle: Meddle) -> Self {
+        let mut meddled = self.clone();
+        meddled.context.view = Arc::new(MeddledView::new(self.view(), meddle));
+        meddled
+    }
+
+    /// The same session, with other artifacts.
+    pub(crate) fn with_artifacts(
+        &self,
+        artifacts: impl FnOnce(Arc<dyn Artifacts>) -> Arc<dyn Artifacts>,
+    ) -> Self {
+        let mut changed = self.clone();
+        changed.context.artifacts = artifacts(Arc::clone(&self.context.artifacts));
+        changed
+    }
+
     /// Where processes see a path of the tree.
     pub(crate) fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         self.folder.path().join("tree").join(path)
@@ -275,6 +294,14 @@ impl Session {
 
     pub(crate) async fn said(&self, name: &str, arguments: Value) -> String {
         self.answer(name, arguments).await.text
+    }
+
+    /// What a tool answers, whether it succeeds or not.
+    pub(crate) async fn outcome_text(&self, name: &str, arguments: Value) -> String {
+        match self.call(name, arguments).await {
+            ToolOutcome::Output(output) | ToolOutcome::Failed(output) => read(output).text,
+            other => panic!("{name}: {other:?}"),
+        }
     }
 
     pub(crate) async fn failed(&self, name: &str, arguments: Value) -> String {

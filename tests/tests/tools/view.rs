@@ -15,7 +15,7 @@ over_both_views! {
     a_file_is_read_in_parts_and_as_it_was_when_it_was_opened,
     a_file_is_replaced_only_in_the_state_that_was_named,
     only_find_follows_symlinks,
-    entries_are_renamed_and_removed,
+    files_links_and_empty_folders_are_removed,
     folders_are_made_once,
     a_folder_is_listed_up_to_a_bound,
     folders_are_read_in_one_step_until_there_are_enough_entries,
@@ -55,6 +55,12 @@ async fn a_file_is_replaced_only_in_the_state_that_was_named(kind: ViewKind) {
     let refused = view.write(&path("a"), b"lost".to_vec(), old).await;
     assert!(matches!(refused, Err(ViewError::Changed)), "{refused:?}");
     assert_eq!(session.names("").await, [""; 0]);
+    let absent = Replace::Absent { mode: Some(0o755) };
+    view.write(&path("a"), b"new".to_vec(), absent).await.unwrap();
+    assert_eq!((session.mode("a").await, session.text("a").await.as_str()), (0o755, "new"));
+    let refused = view.write(&path("a"), b"lost".to_vec(), absent).await;
+    assert!(matches!(refused, Err(ViewError::Changed)), "{refused:?}");
+    assert_eq!(session.text("a").await, "new");
 }
 
 async fn only_find_follows_symlinks(kind: ViewKind) {
@@ -77,8 +83,6 @@ async fn only_find_follows_symlinks(kind: ViewKind) {
     assert!(refused(view.make_folders(&path("link/new")).await.unwrap_err()));
     let written = view.write(&path("link/a"), b"y".to_vec(), Replace::Any).await;
     assert!(refused(written.unwrap_err()));
-    assert!(refused(view.rename(&path("link/a"), &path("c")).await.unwrap_err()));
-    assert!(refused(view.rename(&path("folder/a"), &path("link/c")).await.unwrap_err()));
     assert!(refused(view.remove(&path("link/a")).await.unwrap_err()));
     assert_eq!(session.names("folder").await, ["a", "b"]);
     assert_eq!(session.text("folder/a").await, "x");
@@ -88,29 +92,18 @@ async fn only_find_follows_symlinks(kind: ViewKind) {
     }
 }
 
-async fn entries_are_renamed_and_removed(kind: ViewKind) {
+async fn files_links_and_empty_folders_are_removed(kind: ViewKind) {
     let session = Session::new(kind).await;
-    session.put("a/b", "x");
     session.put("c", "y");
     session.put_symlink("nowhere", "link");
     let view = session.view();
-    view.rename(&path("a"), &path("d")).await.unwrap();
-    view.rename(&path("d/b"), &path("c")).await.unwrap();
-    assert_eq!(
-        (session.names("").await, session.text("c").await.as_str()),
-        (["c", "d", "link"].map(String::from).to_vec(), "x",)
-    );
     session.put("d/e", "z");
     assert!(view.remove(&path("d")).await.is_err(), "it is not empty");
     for removed in ["d/e", "d", "link"] {
         view.remove(&path(removed)).await.unwrap();
     }
     assert_eq!(session.names("").await, ["c"]);
-    for missing in [
-        view.remove(&path("d")).await,
-        view.rename(&path("d"), &path("e")).await,
-        view.stat(&path("d/e")).await.map(drop),
-    ] {
+    for missing in [view.remove(&path("d")).await, view.stat(&path("d/e")).await.map(drop)] {
         assert!(matches!(missing, Err(ViewError::Missing)), "{missing:?}");
     }
 }

@@ -239,10 +239,6 @@ impl WorkspaceView for NoView {
         unreachable!("nobody uses it")
     }
 
-    async fn rename(&self, _: &ViewPath, _: &ViewPath) -> Result<(), ViewError> {
-        unreachable!("nobody uses it")
-    }
-
     async fn remove(&self, _: &ViewPath) -> Result<(), ViewError> {
         unreachable!("nobody uses it")
     }

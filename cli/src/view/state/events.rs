@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use protocol::{
     AgentEnd, AssistantMessage, CompactionReason, InputId, Message, MessageRole,
-    Part as MessagePart, QueueKind, SessionEvent, StopReason, ToolCall, Usage,
+    Part as MessagePart, QueueKind, SessionEvent, StopReason, TODO_TOOL, Todo, ToolCall, Usage,
 };
 
 use super::{Effect, QueuedInput, RunningCall, Stopping, ViewState, Wait, Work};
@@ -61,8 +61,13 @@ impl ViewState {
                 let calls = self.calls.iter_mut().filter(|it| it.call.id == *tool_call_id);
                 calls.for_each(|call| call.latest = Some(line.clone()));
             }
-            SessionEvent::ToolExecutionEnd { tool_call_id, result, is_error, .. } => {
+            SessionEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error } => {
                 let at = self.calls.iter().position(|it| it.call.id == *tool_call_id);
+                let details = result.as_ref().and_then(|result| result.details.as_ref());
+                let list = details.filter(|_| tool_name == TODO_TOOL && !is_error);
+                if let Some(todos) = list.and_then(Todo::list_of) {
+                    self.todos = todos;
+                }
                 if let Some(at) = at {
                     let call = self.calls.remove(at).call;
                     let (result, is_error) = (result.clone(), *is_error);

@@ -6,7 +6,6 @@ mod home;
 mod isolated;
 mod log_choice;
 mod prompt_files;
-mod prompt_image;
 mod prompts;
 mod spec;
 mod system_prompt;
@@ -19,7 +18,7 @@ pub use log_choice::{ChosenLog, LogStorage, Sessions};
 pub use prompt_files::{
     FileContent, IncludedFile, IncludedImage, ReadFile, find, foreign_note, include, read,
 };
-pub use prompt_image::ImageSizes;
 pub use prompts::{PromptInputs, Prompts, assemble};
 pub use system_prompt::{PromptParts, context_files, session_prompt, user_instructions};
 pub use task_sessions::TaskSession;
+pub use tools::ImageSizes;

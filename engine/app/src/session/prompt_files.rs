@@ -10,16 +10,13 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use protocol::{Attachment, AttachmentKind, DecodedText, ForeignBytes, InputId};
 use rustix::fs::{FileType, Mode, OFlags};
+use tools::{ImageSizes, LARGEST_IMAGE, Resized, fit, image_type};
 
-use super::prompt_image::{ImageSizes, Resized, fit};
 use crate::error::Error;
 use crate::text::count;
 
 /// The size of the longest text that is included, in bytes.
 const LONGEST_TEXT: u64 = 5 << 20;
-
-/// The size of the largest image that is included, in bytes.
-const LARGEST_IMAGE: u64 = 25 << 20;
 
 /// A file that was read.
 pub struct ReadFile {
@@ -162,11 +159,7 @@ fn included_image(
     sizes: ImageSizes,
 ) -> IncludedImage {
     let (mut dimensions, mut notice) = (String::new(), None);
-    let fitted = match sizes {
-        ImageSizes::Fitted => fit(&bytes, mime_type),
-        ImageSizes::AsTheyAre => Ok(None),
-    };
-    match fitted {
+    match fit(&bytes, mime_type, sizes) {
         Ok(None) => {}
         Ok(Some(smaller)) => {
             let Resized { from, to } = smaller.resized;
@@ -190,17 +183,6 @@ fn included_image(
         preview: None,
     };
     IncludedImage { image, dimensions, notice }
-}
-
-/// Returns the media type of a file that is an image, by its first bytes.
-fn image_type(begin: &[u8]) -> Option<&'static str> {
-    match begin {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }
 
 /// Returns the path of a file. Names of macOS screenshots have a narrow no-break space where people

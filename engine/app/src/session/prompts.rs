@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use protocol::{Attachment, utf8_text};
+use tools::ImageSizes;
 
 use super::prompt_files::{IncludedFile, find, include};
-use super::prompt_image::ImageSizes;
 use crate::error::Error;
 
 /// What prompts are made of.

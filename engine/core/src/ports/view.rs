@@ -78,9 +78,6 @@ pub trait WorkspaceView: Send + Sync {
         replace: Replace,
     ) -> Result<(), ViewError>;
 
-    /// Renames a file or a folder. An existing file at `to` is replaced.
-    async fn rename(&self, from: &ViewPath, to: &ViewPath) -> Result<(), ViewError>;
-
     /// Removes a file, a symlink or an empty folder.
     async fn remove(&self, path: &ViewPath) -> Result<(), ViewError>;
 }
@@ -203,6 +200,11 @@ pub struct FileVersion(pub [u64; 5]);
 pub enum Replace {
     /// Any file or none.
     Any,
+    /// No file. If there is one, the write fails with [`ViewError::Changed`].
+    Absent {
+        /// The permission bits of the new file; the usual ones if left out.
+        mode: Option<u32>,
+    },
     /// Only the file in this version. Otherwise the write fails with [`ViewError::Changed`].
     Exactly(FileVersion),
 }

@@ -26,11 +26,22 @@ pub(crate) enum PatchError {
     /// All files are as they were.
     #[error("nothing was changed: the files are as the patch makes them")]
     NoChange,
-    /// A file could not be written when others had been.
-    #[error("only {} of the patch was done; then: {reason}", done.join(", "))]
+    /// A file that would be made is a folder of another one.
+    #[error("nothing was changed: `{file}` would be a file, and a folder for `{below}`")]
+    FileAndFolder {
+        /// The file.
+        file: String,
+        /// The other one.
+        below: String,
+    },
+    /// A file could not be written, and those that had been were taken back.
+    #[error("nothing was changed: {0}")]
+    TakenBack(String),
+    /// The same, but some could not be taken back, because something else has changed them since.
+    #[error("{reason}. What was done before was taken back, but not in {}; read it", left.join(", "))]
     Partly {
-        /// The files that were changed.
-        done: Vec<String>,
+        /// The files that stay as the patch has made them.
+        left: Vec<String>,
         /// The reason.
         reason: String,
     },

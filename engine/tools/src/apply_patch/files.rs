@@ -26,8 +26,8 @@ pub(super) struct PatchedFile {
     pub(super) path: ViewPath,
     /// The path as the model wrote it.
     pub(super) shown: String,
-    /// Whether folders above it are not there.
-    missing_folders: bool,
+    /// The folders above it that are not there, from the first.
+    new_folders: Vec<ViewPath>,
     before: Option<Before>,
     pub(super) after: After,
 }
@@ -78,7 +78,7 @@ impl<'a> Files<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(self.check_folders()?)
     }
 
     /// Sets the text of a file, which is to be at `to` then.
@@ -138,12 +138,13 @@ impl<'a> Files<'a> {
         let shown = quote(text);
         let found = self.session.paths.find_to_change(self.view, text).await?;
         let folder = || FileError::Folder(shown.clone());
-        let (path, missing_folders) = match &found {
+        let (path, new_folders) = match &found {
             Found::Folder(_) => return Err(folder().into()),
-            Found::File { path, .. } => (path.clone(), false),
+            Found::File { path, .. } => (path.clone(), Vec::new()),
             Found::Missing { .. } if text.ends_with('/') => return Err(folder().into()),
             Found::Missing { above, rest } => {
-                (below(above, rest).ok_or_else(folder)?, rest.len() > 1)
+                let path = |names| below(above, &rest[..names]).ok_or_else(folder);
+                (path(rest.len())?, (1..rest.len()).map(path).collect::<Result<_, _>>()?)
             }
         };
         if let Some(known) = self.files.iter().position(|file| file.path == path) {
@@ -157,82 +158,144 @@ impl<'a> Files<'a> {
             }
             Found::Folder(_) | Found::Missing { .. } => None,
         };
-        self.files.push(PatchedFile { path, shown, missing_folders, before, after: After::Same });
+        self.files.push(PatchedFile { path, shown, new_folders, before, after: After::Same });
         Ok((self.files.len() - 1, found))
     }
 
-    /// Writes all files, after it was decided that they can be. Returns what has been written if one fails.
-    pub(super) async fn write(&mut self) -> Result<(), (Vec<String>, ToolError)> {
-        let mut done = Vec::new();
-        let mut renamed = vec![false; self.files.len()];
-        for number in 0..self.files.len() {
-            if matches!(self.files[number].after, After::Text { .. }) {
-                let written = self.write_file(number, &mut renamed).await;
-                written.map_err(|error| (done.clone(), error))?;
-                done.push(self.files[number].shown.clone());
-            }
-        }
-        for (file, renamed) in self.files.iter().zip(renamed) {
-            if matches!(file.after, After::Removed) && file.is_there() && !renamed {
-                self.remove(file).await.map_err(|error| (done.clone(), error))?;
-                done.push(file.shown.clone());
+    /// Fails if a file that is to be made is a folder of another one.
+    fn check_folders(&self) -> Result<(), PatchError> {
+        let made = || self.files.iter().filter(|file| matches!(file.after, After::Text { .. }));
+        for file in made() {
+            let is_below =
+                |other: &&PatchedFile| other.path.as_path().starts_with(file.path.as_path());
+            if let Some(below) = made().filter(is_below).find(|other| other.path != file.path) {
+                let (file, below) = (file.shown.clone(), below.shown.clone());
+                return Err(PatchError::FileAndFolder { file, below });
             }
         }
         Ok(())
     }
 
-    async fn write_file(&self, number: usize, renamed: &mut [bool]) -> Result<(), ToolError> {
-        let file = &self.files[number];
-        let After::Text { text, encoding, from } = &file.after else { return Ok(()) };
-        let lacking = |letter| FileError::unencodable(&file.shown, letter, *encoding);
-        let bytes = encoding.encode(text.clone()).map_err(lacking)?;
-        if let Some(before) = &file.before {
-            if before.bytes == bytes {
-                return Ok(());
+    /// Writes all files, after it was decided that they can be. If one cannot be, takes back the others.
+    pub(super) async fn write(&self) -> Result<(), ToolError> {
+        let mut done = Vec::new();
+        let Err(error) = self.write_all(&mut done).await else { return Ok(()) };
+        let mut left = Vec::new();
+        for step in done.into_iter().rev() {
+            if let Err(file) = self.take_back(step).await {
+                left.push(file.shown.clone());
             }
-            let replace = Replace::Exactly(before.stat.version);
-            return self.session.write(self.view, &file.path, &file.shown, bytes, replace).await;
         }
-        if let Some((folders, _)) = file.path.split().filter(|_| file.missing_folders) {
-            let made = self.view.make_folders(&folders).await;
-            made.map_err(|error| FileError::of("make the folders of", &file.shown, error))?;
+        // The session ends then.
+        if error.is_exhaustion() {
+            return Err(error);
         }
-        let origin = from.map(|from| (from, &self.files[from]));
-        let Some((from, origin)) = origin
-            .filter(|(from, origin)| matches!(origin.after, After::Removed) && !renamed[*from])
-        else {
-            return self
-                .session
-                .write(self.view, &file.path, &file.shown, bytes, Replace::Any)
-                .await;
-        };
-        // Renamed, so that it keeps its mode.
-        let failed = |error| FileError::of("rename", &origin.shown, error);
-        self.still_is(origin).await.map_err(failed)?;
-        self.view.rename(&origin.path, &file.path).await.map_err(failed)?;
-        renamed[from] = true;
-        self.session.seen.forget(&origin.path);
-        let stat = self.view.stat(&file.path).await.map_err(failed)?;
-        let replace = Replace::Exactly(stat.version);
-        self.session.write(self.view, &file.path, &file.shown, bytes, replace).await
+        let reason = error.message();
+        Err(match left.is_empty() {
+            true => PatchError::TakenBack(reason).into(),
+            false => PatchError::Partly { left, reason }.into(),
+        })
     }
 
-    async fn remove(&self, file: &PatchedFile) -> Result<(), ToolError> {
-        let failed = |error| FileError::of("remove", &file.shown, error);
-        self.still_is(file).await.map_err(failed)?;
-        self.view.remove(&file.path).await.map_err(failed)?;
+    /// Writes files first, and removes others then, so that what was moved is always somewhere.
+    async fn write_all<'f>(&'f self, done: &mut Vec<Done<'f>>) -> Result<(), ToolError> {
+        for file in &self.files {
+            if let After::Text { text, encoding, from } = &file.after {
+                let bytes = encoding.encode(text.clone());
+                let bytes = bytes
+                    .map_err(|letter| FileError::unencodable(&file.shown, letter, *encoding))?;
+                self.write_file(file, bytes, *from, done).await?;
+            }
+        }
+        for file in &self.files {
+            if let (After::Removed, Some(before)) = (&file.after, &file.before) {
+                let failed = |error| FileError::of("remove", &file.shown, error);
+                let stat = self.view.stat(&file.path).await.map_err(failed)?;
+                if stat.version != before.stat.version {
+                    return Err(failed(ViewError::Changed).into());
+                }
+                self.view.remove(&file.path).await.map_err(failed)?;
+                self.session.seen.forget(&file.path);
+                done.push(Done::Removed(file, before));
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_file<'f>(
+        &'f self,
+        file: &'f PatchedFile,
+        bytes: Vec<u8>,
+        from: Option<usize>,
+        done: &mut Vec<Done<'f>>,
+    ) -> Result<(), ToolError> {
+        let replace = match &file.before {
+            Some(before) if before.bytes == bytes => return Ok(()),
+            Some(before) => Replace::Exactly(before.stat.version),
+            None => {
+                let origin = from.and_then(|from| self.files[from].before.as_ref());
+                Replace::Absent { mode: origin.map(|origin| origin.stat.mode) }
+            }
+        };
+        if let Some(deepest) = file.new_folders.last() {
+            done.extend(file.new_folders.iter().map(Done::Folder));
+            let made = self.view.make_folders(deepest).await;
+            made.map_err(|error| FileError::of("make the folders of", &file.shown, error))?;
+        }
+        let (path, shown) = (&file.path, &file.shown);
+        self.session.write(self.view, path, shown, bytes.clone(), replace).await?;
+        done.push(Done::Written(file, bytes));
+        Ok(())
+    }
+
+    /// Takes a step back. Returns the file that stays as the patch has made it if that fails.
+    async fn take_back<'f>(&self, step: Done<'f>) -> Result<(), &'f PatchedFile> {
+        let (file, undone) = match step {
+            Done::Folder(path) => {
+                // What something else has put into it stays, and so does the folder.
+                let _is_used = self.view.remove(path).await;
+                return Ok(());
+            }
+            Done::Written(file, bytes) => (file, self.unwrite(file, &bytes).await),
+            Done::Removed(file, before) => {
+                let replace = Replace::Absent { mode: Some(before.stat.mode) };
+                (file, self.write_before(file, before, replace).await)
+            }
+        };
+        undone.map_err(|_the_first_error_is_told| file)
+    }
+
+    /// Gives a file that was written its content before, unless something else has changed it since.
+    async fn unwrite(&self, file: &PatchedFile, written: &[u8]) -> Result<(), ToolError> {
+        let (bytes, stat) = read_bytes(self.view, &file.path, &file.shown).await?;
+        if bytes != written {
+            return Err(FileError::Changed(file.shown.clone()).into());
+        }
+        if let Some(before) = &file.before {
+            return self.write_before(file, before, Replace::Exactly(stat.version)).await;
+        }
+        let removed = self.view.remove(&file.path).await;
+        removed.map_err(|error| FileError::of("remove", &file.shown, error))?;
         self.session.seen.forget(&file.path);
         Ok(())
     }
 
-    /// Fails if a file has changed since it was read.
-    async fn still_is(&self, file: &PatchedFile) -> Result<(), ViewError> {
-        let stat = self.view.stat(&file.path).await?;
-        match file.before.as_ref().is_some_and(|before| before.stat.version == stat.version) {
-            true => Ok(()),
-            false => Err(ViewError::Changed),
-        }
+    async fn write_before(
+        &self,
+        file: &PatchedFile,
+        before: &Before,
+        replace: Replace,
+    ) -> Result<(), ToolError> {
+        self.session.write(self.view, &file.path, &file.shown, before.bytes.clone(), replace).await
     }
+}
+
+/// What was done.
+enum Done<'a> {
+    /// A folder was made, unless it was there already.
+    Folder(&'a ViewPath),
+    Written(&'a PatchedFile, Vec<u8>),
+    Removed(&'a PatchedFile, &'a Before),
 }
 
 impl PatchedFile {

@@ -18,8 +18,11 @@ const OLDEST: u64 = 4;
 /// A notebook.
 pub(crate) struct Notebook {
     document: Map<String, Value>,
-    /// One level of indentation, and what is behind the last brace.
+    /// The byte order mark, if there is one.
+    mark: &'static str,
+    /// One level of indentation, the end of a line, and what is behind the last brace.
     indent: String,
+    line_end: &'static str,
     end: &'static str,
 }
 
@@ -58,7 +61,10 @@ impl CellType {
 impl Notebook {
     /// Parses the text of a file.
     pub(crate) fn parse(text: &str) -> Result<Self, NotebookError> {
-        let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let (mark, body) = match text.strip_prefix('\u{feff}') {
+            Some(body) => ("\u{feff}", body),
+            None => ("", text),
+        };
         let document = match serde_json::from_str(body)? {
             Value::Object(document) => document,
             _ => return Err(NotebookError::NoCells),
@@ -70,8 +76,11 @@ impl Notebook {
         let second = body.lines().nth(1).unwrap_or_default();
         let indent = &second[..second.len() - second.trim_start().len()];
         let indent = if indent.is_empty() { " " } else { indent };
-        let end = if body.ends_with('\n') { "\n" } else { "" };
-        Ok(Self { document, indent: indent.to_owned(), end })
+        let first_end = body.find('\n').map(|end| &body[..end]);
+        let has_crlf = first_end.is_some_and(|line| line.ends_with('\r'));
+        let line_end = if has_crlf { "\r\n" } else { "\n" };
+        let end = if body.ends_with('\n') { line_end } else { "" };
+        Ok(Self { document, mark, indent: indent.to_owned(), line_end, end })
     }
 
     fn cells(&self) -> &[Value] {
@@ -169,7 +178,9 @@ impl Notebook {
         let mut bytes = Vec::new();
         let formatter = PrettyFormatter::with_indent(self.indent.as_bytes());
         self.document.serialize(&mut Serializer::with_formatter(&mut bytes, formatter))?;
-        Ok(format!("{}{}", String::from_utf8_lossy(&bytes), self.end))
+        // No string in it has a line break that is not escaped.
+        let text = String::from_utf8_lossy(&bytes).replace('\n', self.line_end);
+        Ok(format!("{}{text}{}", self.mark, self.end))
     }
 
     /// Returns the cells as a model reads them, each below a line with its number.
@@ -274,6 +285,26 @@ mod tests {
         let markdown = json!({ "cell_type": "markdown", "id": "a", "metadata": { "x": 1 }, "source": ["text"] });
         assert_eq!(document["cells"][1], markdown);
         assert_eq!(notebook.count(), 2);
+    }
+
+    #[test]
+    fn the_mark_the_line_ends_and_the_end_of_the_file_stay() {
+        let crlf = NOTEBOOK.replace('\n', "\r\n");
+        for text in [NOTEBOOK.to_owned(), crlf.clone(), format!("\u{feff}{}", crlf.trim_end())] {
+            let mut notebook = Notebook::parse(&text).unwrap();
+            notebook.insert(0, "new\r\nline", CellType::Code).unwrap();
+            assert_ne!(notebook.text().unwrap(), text);
+            notebook.delete(0).unwrap();
+            // Lists are written with an item a line.
+            let mut same = Notebook::parse(&notebook.text().unwrap()).unwrap();
+            same.edit(0, "x = 1\nprint(x)", None).unwrap();
+            let after = same.text().unwrap();
+            assert_eq!(after.starts_with('\u{feff}'), text.starts_with('\u{feff}'));
+            assert_eq!(after.ends_with('\n'), text.ends_with('\n'));
+            let crlf = after.matches("\r\n").count();
+            let expected = if text.contains('\r') { after.matches('\n').count() } else { 0 };
+            assert_eq!(crlf, expected, "{after:?}");
+        }
     }
 
     #[test]

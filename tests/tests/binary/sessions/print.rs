@@ -65,7 +65,8 @@ fn a_session_works_in_place_with_its_tools_and_its_first_line_says_so_and_what_i
     assert_eq!(first.stdout, "done\n");
     let folder = fs::canonicalize(place.folder()).unwrap().join("work");
     assert_eq!(fs::read_to_string(folder.join("new.txt")).unwrap(), "x\n");
-    let all = ["read", "write", "edit", "notebook", "bash", "job", "grep", "find", "ls"];
+    let all =
+        ["read", "write", "edit", "notebook", "bash", "job", "grep", "find", "ls", "todo_write"];
     assert_eq!(model.asked("s")[0].tools(), all);
     let told = format!("note: the session works in {}, in place\n", folder.display());
     assert_eq!(first.stderr.matches(&told).count(), 1, "{first}");

@@ -74,7 +74,7 @@ impl Task {
                     let path = above.as_path().join(rest.iter().collect::<PathBuf>());
                     let path = ViewPath::new(&path).unwrap();
                     self.view.make_folders(&path.split().unwrap().0).await.unwrap();
-                    (path, Replace::Any)
+                    (path, Replace::Absent { mode: None })
                 }
                 Found::Folder(_) => return,
             };
@@ -144,34 +144,33 @@ fn a_task_that_only_used_its_view_is_captured_without_a_look_at_anything_else() 
     assert_eq!(changes[4].task, None);
 }
 
-/// What a task does first, with the path of a file and that of none.
-type Begin = fn(&Task, ViewPath, ViewPath);
+/// What a task does first, with the path of a file.
+type Begin = fn(&Task, ViewPath);
 
 #[test]
 fn whatever_else_may_have_written_leads_to_a_look_at_everything() {
     let sample = sample();
     let path = |text: &str| ViewPath::new(Path::new(text)).unwrap();
-    let begin: [(&str, Begin); 5] = [
-        ("a process", |task, _, _| drop(task.view.process_root().to_owned())),
-        ("a rename", |task, one, new| wait(task.view.rename(&one, &new)).unwrap()),
-        ("an error", |task, one, _| {
+    let begin: [(&str, Begin); 4] = [
+        ("a process", |task, _| drop(task.view.process_root().to_owned())),
+        ("an error", |task, one| {
             let stat = wait(task.view.stat(&one)).unwrap();
             task.write("one", "newer\n");
             let stale = Replace::Exactly(stat.version);
             let end = wait(task.view.write(&one, b"stale\n".to_vec(), stale));
             assert!(matches!(end, Err(ViewError::Changed)));
         }),
-        ("a name that git does not accept", |task, _, _| task.write(".GIT/x", "x\n")),
-        ("no view of this engine", |_, _, _| {}),
+        ("a name that git does not accept", |task, _| task.write(".GIT/x", "x\n")),
+        ("no view of this engine", |_, _| {}),
     ];
     for (number, (what, begin)) in begin.into_iter().enumerate() {
         let frozen = unchecked(&sample);
         let workspace = prepare(&frozen, &format!("t{number}"));
-        if number == 4 {
+        if number == 3 {
             frozen.pool.forget(&workspace.task);
         }
         let task = Task::of(&frozen, workspace);
-        begin(&task, path("one"), path("new"));
+        begin(&task, path("one"));
         assert!(task.finds_a_stranger(&frozen), "{what}");
         frozen.discard(&task.workspace, Reuse::Refused).unwrap();
     }

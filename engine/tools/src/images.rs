@@ -1,10 +1,13 @@
-//! The images of prompts: those with more pixels than models take are made smaller.
+//! Images for models, of prompts and of files that are read: those with more pixels than models take are
+//! made smaller.
 
 use std::io::Cursor;
 
-use config::Settings;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
+
+/// The size of the largest image that a model gets, in bytes, before it is made smaller.
+pub const LARGEST_IMAGE: u64 = 25 << 20;
 
 /// The most pixels that a side of an image may have.
 const LONGEST_SIDE: u32 = 2_000;
@@ -21,34 +24,30 @@ pub enum ImageSizes {
     AsTheyAre,
 }
 
-impl ImageSizes {
-    /// Returns what the settings say.
-    pub fn of(settings: &Settings) -> Self {
-        match settings.images_auto_resize.value {
-            true => Self::Fitted,
-            false => Self::AsTheyAre,
-        }
-    }
-}
-
 /// An image that was made smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SmallerImage {
+pub struct SmallerImage {
+    /// The image.
     pub bytes: Vec<u8>,
+    /// Its media type.
     pub mime_type: &'static str,
+    /// Its size.
     pub resized: Resized,
 }
 
 /// The size of an image that was made smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Resized {
+pub struct Resized {
+    /// The width and the height of the original.
     pub from: (u32, u32),
+    /// Those of the smaller image.
     pub to: (u32, u32),
 }
 
 impl Resized {
     /// Returns what a model has to know to name places of the original.
-    pub(super) fn for_model(self) -> String {
+    #[must_use]
+    pub fn for_model(self) -> String {
         let Self { from: (width, height), to: (new_width, new_height) } = self;
         let factor = f64::from(width.max(height)) / f64::from(new_width.max(new_height));
         format!(
@@ -58,12 +57,40 @@ impl Resized {
     }
 }
 
+/// Returns the media type of a file that is an image, by its first bytes.
+#[must_use]
+pub fn image_type(beginning: &[u8]) -> Option<&'static str> {
+    match beginning {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Fails if something in an image is not as its format has it. Providers refuse such an image, in each
+/// request that has it.
+pub(crate) fn check(bytes: &[u8], mime_type: &str) -> Result<(), ImageError> {
+    match ImageFormat::from_mime_type(mime_type) {
+        Some(format) => reader(bytes, format).decode().map(drop),
+        None => Ok(()),
+    }
+}
+
 /// Returns an image whose sides have at most [`LONGEST_SIDE`] pixels. `None` if it stays as it is: it is
-/// small enough, or its size is not known.
+/// small enough, its size is not known, or `sizes` says so.
 ///
 /// # Errors
 /// The image is too large, and cannot be made smaller.
-pub(super) fn fit(bytes: &[u8], mime_type: &str) -> Result<Option<SmallerImage>, ImageError> {
+pub fn fit(
+    bytes: &[u8],
+    mime_type: &str,
+    sizes: ImageSizes,
+) -> Result<Option<SmallerImage>, ImageError> {
+    if sizes == ImageSizes::AsTheyAre {
+        return Ok(None);
+    }
     let Some(format) = ImageFormat::from_mime_type(mime_type) else { return Ok(None) };
     let Ok(size) = reader(bytes, format).into_dimensions() else { return Ok(None) };
     if size.0.max(size.1) <= LONGEST_SIDE {
@@ -118,8 +145,11 @@ mod tests {
 
     #[test]
     fn an_image_that_fits_stays_as_it_is_byte_by_byte() {
-        assert_eq!(fit(&encoded(2_000, 3, ImageFormat::Png), "image/png").unwrap(), None);
-        assert_eq!(fit(b"\x89PNG\r\n\x1a\nodd", "image/png").unwrap(), None, "nobody knows it");
+        let fit = |bytes: &[u8], sizes| fit(bytes, "image/png", sizes).unwrap();
+        let (large, small) = [2_001, 2_000].map(|width| encoded(width, 3, ImageFormat::Png)).into();
+        assert_eq!(fit(&small, ImageSizes::Fitted), None);
+        assert_eq!(fit(b"\x89PNG\r\n\x1a\nodd", ImageSizes::Fitted), None, "nobody knows it");
+        assert_eq!(fit(&large, ImageSizes::AsTheyAre), None);
     }
 
     #[test]
@@ -130,7 +160,8 @@ mod tests {
             (ImageFormat::Gif, "image/gif", "image/png"),
             (ImageFormat::WebP, "image/webp", "image/png"),
         ] {
-            let fitted = fit(&encoded(2_400, 60, format), mime_type).unwrap().unwrap();
+            let fitted =
+                fit(&encoded(2_400, 60, format), mime_type, ImageSizes::Fitted).unwrap().unwrap();
             assert_eq!(fitted.mime_type, becomes);
             let resized = Resized { from: (2_400, 60), to: (2_000, 50) };
             assert_eq!(fitted.resized, resized, "{mime_type}");
@@ -144,13 +175,15 @@ mod tests {
     fn what_is_torn_or_would_take_too_much_memory_is_an_error_and_no_panic() {
         let mut torn = encoded(2_400, 60, ImageFormat::Png);
         torn.truncate(torn.len() / 2);
-        assert!(fit(&torn, "image/png").is_err());
+        assert!(fit(&torn, "image/png", ImageSizes::Fitted).is_err());
+        assert!(check(&torn, "image/png").is_err());
         // Its header says that it has 10 billion pixels.
         let mut bomb = encoded(1, 1, ImageFormat::Png);
         bomb[16..24].copy_from_slice(&[0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0]);
         let crc = crc32(&bomb[12..29]).to_be_bytes();
         bomb[29..33].copy_from_slice(&crc);
-        assert!(fit(&bomb, "image/png").is_err());
+        assert!(fit(&bomb, "image/png", ImageSizes::Fitted).is_err());
+        assert!(check(&bomb, "image/png").is_err());
     }
 
     fn crc32(bytes: &[u8]) -> u32 {

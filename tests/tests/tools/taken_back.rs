@@ -1,0 +1,130 @@
+//! A call that changes files while a step of it fails, or while something else changes them, too.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use engine::ports::ViewError;
+use serde_json::json;
+
+use super::apply_patch::patch;
+use super::session::{Session, ViewKind};
+
+over_both_views! {
+    a_patch_of_which_a_step_fails_is_taken_back_whole,
+    what_something_else_changes_meanwhile_stays_and_is_named,
+    a_file_that_appears_meanwhile_is_not_overwritten,
+    a_file_is_not_made_where_another_needs_a_folder,
+}
+
+const LINES: &str = "*** Update File: a\n-one\n+1\n*** Add File: new/deep/file\n+x\n*** Update File: c\n\
+                     *** Move to: new/moved\n-c\n+C\n*** Delete File: e\n*** Delete File: f";
+
+async fn sample(kind: ViewKind) -> Session {
+    let session = Session::new(kind).await;
+    for (name, text) in [("a", "one\n"), ("c", "c\n"), ("e", "e\n"), ("f", "f\n")] {
+        session.put(name, text);
+        session.set_mode(name, 0o750).await;
+    }
+    session
+}
+
+async fn a_patch_of_which_a_step_fails_is_taken_back_whole(kind: ViewKind) {
+    let mut steps = 0;
+    for failing in 1.. {
+        let session = sample(kind).await;
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let meddled = session.meddled(Box::new(move |_| {
+            match counted.fetch_add(1, Ordering::SeqCst) + 1 == failing {
+                true => Err(ViewError::Failed(io::Error::from_raw_os_error(5))),
+                false => Ok(()),
+            }
+        }));
+        let outcome = meddled.outcome_text("apply_patch", patch(LINES)).await;
+        if count.load(Ordering::SeqCst) < failing {
+            assert!(outcome.starts_with("Changed 5 files"), "{outcome}");
+            steps = failing - 1;
+            break;
+        }
+        assert!(outcome.starts_with("nothing was changed: cannot "), "{failing}: {outcome}");
+        assert!(outcome.ends_with("Input/output error (os error 5)"), "{failing}: {outcome}");
+        assert_eq!(session.names("").await, ["a", "c", "e", "f"], "step {failing}");
+        for (name, text) in [("a", "one\n"), ("c", "c\n"), ("e", "e\n"), ("f", "f\n")] {
+            let now = (session.text(name).await, session.mode(name).await);
+            assert_eq!(now, (text.to_owned(), 0o750), "step {failing}: {name}");
+        }
+        // What was taken back is what the session has seen last.
+        session.said("apply_patch", patch(LINES)).await;
+        assert_eq!(session.names("").await, ["a", "new"]);
+        assert_eq!(session.mode("new/moved").await, 0o750);
+    }
+    assert_eq!(steps, 8, "two make folders, three write, and three remove, of which one is a move");
+}
+
+async fn what_something_else_changes_meanwhile_stays_and_is_named(kind: ViewKind) {
+    let session = sample(kind).await;
+    let other = session.clone();
+    let meddled = session.meddled(Box::new(move |path| {
+        if path.as_path().ends_with("e") {
+            other.put("a", "theirs\n");
+            other.put("e", "theirs\n");
+            return Err(ViewError::Failed(io::Error::from_raw_os_error(5)));
+        }
+        Ok(())
+    }));
+    let refused = meddled.failed("apply_patch", patch(LINES)).await;
+    let said = "cannot remove `e`: Input/output error (os error 5). What was done before was taken back, but \
+                not in a; read it";
+    assert_eq!(refused, said);
+    assert_eq!(session.names("").await, ["a", "c", "e", "f"]);
+    assert_eq!(
+        (session.text("a").await, session.text("c").await),
+        ("theirs\n".into(), "c\n".into())
+    );
+}
+
+async fn a_file_that_appears_meanwhile_is_not_overwritten(kind: ViewKind) {
+    let calls = [
+        ("write", json!({ "path": "new", "content": "ours\n" })),
+        ("apply_patch", patch("*** Update File: a\n-one\n+1\n*** Add File: new\n+ours")),
+        (
+            "apply_patch",
+            patch("*** Update File: a\n-one\n+1\n*** Update File: c\n*** Move to: new\n-c"),
+        ),
+    ];
+    for (tool, arguments) in calls {
+        let session = sample(kind).await;
+        let other = session.clone();
+        let meddled = session.meddled(Box::new(move |path| {
+            if path.as_path().ends_with("new") {
+                other.put("new", "theirs\n");
+            }
+            Ok(())
+        }));
+        let refused = meddled.failed(tool, arguments).await;
+        assert!(
+            refused.contains("`new` was changed by something else at the same time"),
+            "{refused}"
+        );
+        assert_eq!(session.text("new").await, "theirs\n", "{tool}");
+        assert_eq!(session.names("").await, ["a", "c", "e", "f", "new"], "{tool}");
+        assert_eq!(session.text("a").await, "one\n", "{tool}");
+    }
+}
+
+async fn a_file_is_not_made_where_another_needs_a_folder(kind: ViewKind) {
+    let session = sample(kind).await;
+    for lines in [
+        "*** Add File: x\n+1\n*** Add File: x/y\n+2",
+        "*** Add File: x/y\n+2\n*** Update File: a\n*** Move to: x",
+    ] {
+        let refused = session.failed("apply_patch", patch(lines)).await;
+        let said = "nothing was changed: `x` would be a file, and a folder for `x/y`";
+        assert_eq!(refused, said);
+        assert_eq!(session.names("").await, ["a", "c", "e", "f"]);
+    }
+    let nested = "*** Add File: n/one\n+1\n*** Add File: n/m/two\n+2\n*** Add File: n/three\n+3";
+    session.said("apply_patch", patch(nested)).await;
+    assert_eq!(session.names("n").await, ["m", "one", "three"]);
+}
