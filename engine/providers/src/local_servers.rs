@@ -2,12 +2,13 @@
 //! belongs to this user or to root: another user of the machine could otherwise get prompts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use reqwest::Client;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
-use url::Url;
+use url::{Host, Url};
 
 use crate::http_client::{Clients, is_near};
 use crate::preflight::model_names;
@@ -47,15 +48,21 @@ pub async fn local_servers(servers: &[(String, String)]) -> Vec<LocalServer> {
     let clients = Clients::default();
     let servers = servers.iter().filter_map(|(provider, address)| {
         let base = Url::parse(address).ok().filter(is_near)?;
-        let client = clients.client_for(&base).ok()?;
-        Some((provider, base, client))
+        Some((provider, base))
     });
-    let asked = servers.map(|(provider, base, client)| async move {
-        let found = match socket_owner(&base) {
+    // The kernel takes milliseconds for them, so they are read once, and only if a server listens.
+    let tables = LazyLock::new(SocketTables::read);
+    let (clients, tables) = (&clients, &tables);
+    let asked = servers.map(|(provider, base)| async move {
+        let owner = match accepts(&base).await {
+            true => tables.owner(&base),
+            false => SocketOwner::Nobody,
+        };
+        let found = match owner {
             SocketOwner::Nobody => LocalFound::Nothing,
             SocketOwner::Other => LocalFound::OtherUser,
             SocketOwner::Trusted => {
-                let asked = timeout(TIMEOUT, models_at(client, base)).await;
+                let asked = timeout(TIMEOUT, models_at(clients, base)).await;
                 asked.ok().flatten().map_or(LocalFound::Silent, LocalFound::Models)
             }
         };
@@ -64,7 +71,8 @@ pub async fn local_servers(servers: &[(String, String)]) -> Vec<LocalServer> {
     join_all(asked).await
 }
 
-async fn models_at(client: Client, mut base: Url) -> Option<Vec<String>> {
+async fn models_at(clients: &Clients, mut base: Url) -> Option<Vec<String>> {
+    let client = clients.client_for(&base).ok()?;
     base.path_segments_mut().ok()?.pop_if_empty().push("models");
     let mut names = model_names(client.get(base).send().await.ok()?).await?;
     names.retain(|name| (1..=256).contains(&name.len()) && !name.chars().any(char::is_control));
@@ -83,14 +91,42 @@ enum SocketOwner {
     Other,
 }
 
-fn socket_owner(base: &Url) -> SocketOwner {
-    let Some(port) = base.port_or_known_default() else { return SocketOwner::Other };
-    let table = |name: &str| std::fs::read_to_string(format!("/proc/self/net/{name}"));
-    let Ok(four) = table("tcp") else { return SocketOwner::Other };
-    // A machine without IPv6 has no such table.
-    let six = table("tcp6").unwrap_or_default();
-    let user = rustix::process::geteuid().as_raw();
-    owner_in(&[&four, &six], port, user)
+/// Returns whether a connection to an address of this machine is not refused. Nothing is sent.
+async fn accepts(base: &Url) -> bool {
+    let Some(port) = base.port_or_known_default() else { return false };
+    let addresses = match base.host() {
+        Some(Host::Ipv4(address)) => vec![IpAddr::V4(address)],
+        Some(Host::Ipv6(address)) => vec![IpAddr::V6(address)],
+        _ => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+    };
+    let connected = addresses.into_iter().map(|address| async move {
+        // A server that is too busy to accept is there too.
+        !matches!(timeout(TIMEOUT, TcpStream::connect((address, port))).await, Ok(Err(_)))
+    });
+    join_all(connected).await.contains(&true)
+}
+
+/// The sockets of this machine, as `/proc/net/tcp` and `/proc/net/tcp6` list them.
+struct SocketTables {
+    /// `None` if they cannot be read.
+    tables: Option<[String; 2]>,
+    user: u32,
+}
+
+impl SocketTables {
+    fn read() -> Self {
+        let table = |name: &str| std::fs::read_to_string(format!("/proc/self/net/{name}"));
+        // A machine without IPv6 has no such table.
+        let tables = table("tcp").ok().map(|four| [four, table("tcp6").unwrap_or_default()]);
+        Self { tables, user: rustix::process::geteuid().as_raw() }
+    }
+
+    fn owner(&self, base: &Url) -> SocketOwner {
+        match (base.port_or_known_default(), &self.tables) {
+            (Some(port), Some([four, six])) => owner_in(&[four, six], port, self.user),
+            _ => SocketOwner::Other,
+        }
+    }
 }
 
 /// Returns whose the sockets are that listen at `port` of this machine, by the tables of the kernel.
@@ -171,13 +207,16 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_of_this_process_is_its_own_and_a_closed_one_is_nobodys() {
+    async fn a_socket_of_this_process_is_its_own_and_a_closed_one_is_nobodys() {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let base = Url::parse(&format!("http://{}/v1", socket.local_addr().unwrap())).unwrap();
-        assert_eq!(socket_owner(&base), SocketOwner::Trusted);
+        assert_eq!(SocketTables::read().owner(&base), SocketOwner::Trusted);
+        assert!(accepts(&base).await);
         // Nobody else can listen there meanwhile.
         let (_closed, url) = crate::test_support::closed();
-        assert_eq!(socket_owner(&Url::parse(&url).unwrap()), SocketOwner::Nobody);
+        let closed = Url::parse(&url).unwrap();
+        assert_eq!(SocketTables::read().owner(&closed), SocketOwner::Nobody);
+        assert!(!accepts(&closed).await);
     }
 
     #[test]
