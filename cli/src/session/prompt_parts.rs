@@ -1,11 +1,14 @@
 //! The parts of a session's system prompt that options give.
 
+use std::path::Path;
+
 use config::text_or_file;
 use engine::prompt::Role;
 use regatta::error::Error;
 use regatta::session::PromptParts;
 
 use crate::args::LaunchArgs;
+use crate::render::one_line;
 
 /// Returns what the options say for the system prompt.
 ///
@@ -17,15 +20,27 @@ pub(super) fn prompt_parts(args: &LaunchArgs) -> Result<PromptParts, Error> {
         role: own.map_or(Role::Assistant, Role::Own),
         appended: option("--append-system-prompt", args.append_system_prompt.as_deref())?,
         has_context_files: !args.no_context_files,
+        copy_of: None,
     })
 }
 
 fn option(name: &str, given: Option<&str>) -> Result<Option<String>, Error> {
     let Some(given) = given else { return Ok(None) };
+    if names_missing_file(given) {
+        return Err(Error::usage(format!("there is no file `{}`", one_line(given)))
+            .because(format!("the value of {name} is a text or a file, and this names a file")));
+    }
     let text = text_or_file(given).map_err(|error| {
         Error::usage(format!("cannot use the value of {name}")).caused_by(&error)
     })?;
     Ok(Some(text))
+}
+
+/// Returns whether a value names a file that is not there: it is one word, with a `/` or the end of a text file.
+fn names_missing_file(given: &str) -> bool {
+    let ends = [".md", ".markdown", ".txt", ".prompt"];
+    let is_name = given.contains('/') || ends.iter().any(|end| given.ends_with(end));
+    is_name && !given.contains(char::is_whitespace) && !Path::new(given).exists()
 }
 
 #[cfg(test)]
@@ -52,5 +67,14 @@ mod tests {
         let error = error.to_string();
         assert!(error.starts_with("error: cannot use the value of --system-prompt"), "{error}");
         assert!(error.contains("own.md is not UTF-8"), "{error}");
+        for (given, is_missing) in [
+            ("nope.md", true),
+            ("prompts/nope", true),
+            ("Brief!", false),
+            ("see docs/a.md", false),
+            ("src/session", false),
+        ] {
+            assert_eq!(names_missing_file(given), is_missing, "{given}");
+        }
     }
 }

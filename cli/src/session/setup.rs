@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::{SessionSpec, ToolSetup};
-use protocol::ModelRoute;
+use engine::approvals::ApprovalPolicy;
+use protocol::{ModelRoute, WorkspaceKind};
 
 use super::prompt_parts::prompt_parts;
 use crate::args::{GivenKey, LaunchArgs};
@@ -14,7 +15,7 @@ use regatta::model::{
     FoundModel, ModelChoice, ModelDirectory, ModelOption, ModelSelection, Obstacle, PlannedModel,
     Roles, anchor_scenario, check_model, find_model, left_out_fallbacks,
 };
-use regatta::session::{ChosenLog, IsolatedPlace, session_prompt};
+use regatta::session::{ChosenLog, IsolatedPlace, PromptParts, session_prompt};
 
 /// What a session is opened with, and what the user should know about it.
 pub(crate) struct SessionPlan {
@@ -36,6 +37,14 @@ impl SessionPlace {
     /// Returns the folder in which the tools of the session work.
     pub(crate) fn works_in(&self) -> PathBuf {
         self.isolated.as_ref().map_or_else(|| self.folder.clone(), IsolatedPlace::folder)
+    }
+
+    /// Returns whether that is a copy.
+    pub(crate) fn workspace(&self) -> WorkspaceKind {
+        match &self.isolated {
+            Some(_) => WorkspaceKind::Private,
+            None => WorkspaceKind::Shared,
+        }
     }
 }
 
@@ -87,11 +96,8 @@ pub(crate) async fn plan_with(
     chosen: ChosenModel,
 ) -> Result<SessionPlan, Error> {
     let ChosenModel { model, fallbacks, mut notes } = chosen;
-    let mut parts = prompt_parts(args)?;
-    if let Some(isolated) = &place.isolated {
-        let own = parts.appended.take().map(|own| format!("{own}\n\n")).unwrap_or_default();
-        parts.appended = Some(format!("{own}{}", isolated.words_for_model()));
-    }
+    let copy_of = place.isolated.as_ref().map(|isolated| isolated.repository().to_owned());
+    let parts = PromptParts { copy_of, ..prompt_parts(args)? };
     let prompt = session_prompt(parts, &place.works_in(), &app.places, app.clock.now()).await;
     let (system, about_files) = prompt;
     notes.extend(about_files);
@@ -103,7 +109,8 @@ pub(crate) async fn plan_with(
     // The folder by which a session is found.
     let folder = place.folder.clone();
     let spec = SessionSpec { fallbacks, id: log.id, logs, folder, ..spec };
-    let approvals = app.settings.approvals(args.approval_mode).into();
+    let approvals = ApprovalPolicy::from(app.settings.approvals(args.approval_mode));
+    let approvals = approvals.in_workspace(place.workspace());
     let tools = ToolSetup { only: args.allowed_tools(), approvals, ..tools };
     Ok(SessionPlan { spec, tools, notes })
 }

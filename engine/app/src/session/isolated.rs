@@ -2,10 +2,10 @@
 //! conversation. So the work is captured, kept, landed and recovered as that of any other task.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use actors::{Engine, Submission, SubmitError, Submitted};
+use actors::{Engine, RunHandle, Submission, SubmitError};
 use engine::ports::{IsolationError, LandingNotice, Repository, RepositoryFacts, ToolEnv};
 use isolation::DirectoryView;
 use protocol::{
@@ -25,8 +25,7 @@ pub const ISOLATED_TASK: &str = "session";
 
 /// The workspace of an isolated session.
 pub struct IsolatedWorkspace {
-    engine: Engine,
-    run: Submitted,
+    run: RunHandle,
     task: TaskId,
     place: IsolatedPlace,
 }
@@ -166,15 +165,16 @@ impl IsolatedWorkspace {
     ) -> Result<Self, NotIsolated> {
         let task = spec.tasks.first().map_or_else(TaskId::generate, |task| task.id);
         let (repo, subfolder) = (spec.repo.clone(), spec.subfolder.clone());
-        let mut run = engine.submit(Submission { spec, repository, notify }).await?;
+        let submission = Submission { notify, ..Submission::new(spec, repository) };
+        let mut run = engine.run(submission).await?;
         let mut root = PathBuf::new();
-        while let Some(event) = run.events.recv().await {
+        while let Some(event) = run.recv().await {
             match &event.kind {
                 EventKind::Degraded { .. } => degraded(&event.kind),
                 EventKind::WorkspaceReady { path, .. } => root = path.into(),
                 EventKind::TaskProgress { phase: Phase::Working, .. } => {
                     let place = IsolatedPlace { run: run.name.clone(), root, subfolder, repo };
-                    return Ok(Self { engine: engine.clone(), run, task, place });
+                    return Ok(Self { run, task, place });
                 }
                 EventKind::TaskFinished { report, .. } => {
                     let failure = match &report.outcome {
@@ -183,7 +183,7 @@ impl IsolatedWorkspace {
                             Failure::new(FailureClass::Workspace, "it was cancelled")
                         }
                     };
-                    while run.events.recv().await.is_some() {} // its lock is free then
+                    while run.recv().await.is_some() {} // its lock is free then
                     return Err(NotIsolated::Failed(failure));
                 }
                 _other => {}
@@ -203,16 +203,16 @@ impl IsolatedWorkspace {
     /// # Errors
     /// The workspace cannot be captured.
     pub async fn checkpoint(&self) -> Result<Option<Captured>, IsolationError> {
-        let captured = self.engine.checkpoint(self.run.id, self.task).await?;
+        let captured = self.run.controls().checkpoint(self.task).await?;
         Ok(captured.filter(|captured| captured.changes.files > 0))
     }
 
     /// Captures the work, and ends the run. The session must be closed.
     pub async fn end(mut self) -> EndedWorkspace {
-        self.engine.end_conversation(self.run.id, self.task);
+        self.run.controls().end_conversation(self.task);
         let mut report = None;
         // They end when the run has given back its lock.
-        while let Some(event) = self.run.events.recv().await {
+        while let Some(event) = self.run.recv().await {
             if let EventKind::TaskFinished { report: of_task, .. } = &event.kind {
                 report = Some(of_task.clone());
             }
@@ -232,15 +232,10 @@ impl IsolatedPlace {
         }
     }
 
-    /// Returns what the model is told about the workspace.
+    /// Returns the repository of which the session has a copy.
     #[must_use]
-    pub fn words_for_model(&self) -> String {
-        format!(
-            "You work in a copy of the user's repository {}. Change files only in the copy: the user looks \
-             at the changes, and lands them in the repository or throws them away. Paths in earlier \
-             messages may be of a copy that is gone.",
-            self.repo.display()
-        )
+    pub fn repository(&self) -> &Path {
+        &self.repo
     }
 
     /// Has the tools of a session work here.

@@ -1,7 +1,7 @@
 //! The system prompts of sessions, and the context files in them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use config::{DataPaths, read_context_file};
 use engine::ports::WorkspaceView;
@@ -23,6 +23,8 @@ pub struct PromptParts {
     pub appended: Option<String>,
     /// Whether the context files, such as `AGENTS.md`, are read.
     pub has_context_files: bool,
+    /// The repository of which the folder is a copy, if it is one.
+    pub copy_of: Option<PathBuf>,
 }
 
 /// Returns the system prompt of a session in `folder`, and what the user should know about the context
@@ -33,7 +35,7 @@ pub async fn session_prompt(
     places: &DataPaths,
     at: Timestamp,
 ) -> (SystemPrompt, Vec<String>) {
-    let PromptParts { role, appended, has_context_files } = parts;
+    let PromptParts { role, appended, has_context_files, copy_of } = parts;
     let canonical = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let repository = git_state_at(&canonical);
     let root = repository.as_ref().map_or(canonical.as_path(), |(root, _)| root.as_path());
@@ -47,6 +49,7 @@ pub async fn session_prompt(
     }
     let environment = Environment {
         folder: Some(canonical.display().to_string()),
+        copy_of: copy_of.map(|repository| repository.display().to_string()),
         git: repository.map(|(_, git)| git),
         ..Environment::at(at)
     };
@@ -144,6 +147,7 @@ mod tests {
             role: Role::Assistant,
             appended: None,
             has_context_files,
+            copy_of: None,
         };
         // Without a repository, only the folder itself is looked at.
         let (prompt, _) = session_prompt(parts(true), &folder, &places, at).await;

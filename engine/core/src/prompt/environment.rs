@@ -12,6 +12,8 @@ pub struct Environment {
     pub date: String,
     /// The folder; `None` for tasks, each of which has another one.
     pub folder: Option<String>,
+    /// The repository of which the folder is a copy, in a session that works in one.
+    pub copy_of: Option<String>,
     /// The repository, if there is one.
     pub git: Option<GitState>,
 }
@@ -34,7 +36,7 @@ impl Environment {
     pub fn at(at: Timestamp) -> Self {
         let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
         let date = at.to_string().chars().take(10).collect();
-        Self { system, date, folder: None, git: None }
+        Self { system, date, folder: None, copy_of: None, git: None }
     }
 
     /// Returns it with the texts of others in one line each.
@@ -43,8 +45,9 @@ impl Environment {
             branch: git.branch.as_deref().map(one_line),
             commit: git.commit.as_deref().map(one_line),
         });
-        let folder = self.folder.as_deref().map(one_line);
-        Self { folder, git, ..self.clone() }
+        let [folder, copy_of] =
+            [&self.folder, &self.copy_of].map(|path| path.as_deref().map(one_line));
+        Self { folder, copy_of, git, ..self.clone() }
     }
 }
 

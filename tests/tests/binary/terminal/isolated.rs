@@ -31,7 +31,11 @@ fn bash(screen: &Screen, model: &PacedModel, scripts: &[String]) -> Exchange {
 
 fn end(screen: &Screen, exchange: Exchange, text: &str) {
     exchange.answer(text);
-    screen.until("the end of the turn", |seen| seen.contains(text) && !seen.contains("works"));
+    screen.until("the end of the turn", |seen| {
+        let spinner =
+            seen.lines().any(|line| line.contains("works") && !line.contains("a copy of"));
+        seen.contains(text) && !spinner
+    });
 }
 
 fn lines(changed: &[(usize, &str)]) -> String {
