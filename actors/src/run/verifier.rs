@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Artifact, CancelLevel, CancelToken, CommandEnd, CommandOwner, CommandRequest, EndCause,
-    IsolationError, LandingTask, MergedWorkspace, OwnerEnd, ShortOutput, VariableChoice,
+    Artifact, CancelLevel, CancelToken, CommandEnd, CommandOwner, CommandRequest, CommandTerminal,
+    EndCause, IsolationError, LandingTask, MergedWorkspace, OwnerEnd, ShortOutput, VariableChoice,
 };
 use engine::verification::{FailedVerification, Merged, VerificationError, Verifier};
 use protocol::{EventKind, FailingStart, RepoPath, RunName, VerifySpec, error_chain};
@@ -185,6 +185,7 @@ impl WorkVerifier {
             output: output.join(file),
             keep: *keep,
             short: ShortOutput::File,
+            terminal: CommandTerminal::None,
         };
         let mut running = self.owner.run(request, Arc::new(|_line| {}), stop.clone());
         let ended = tokio::select! {

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
-    CancelLevel, CommandEnd, CommandError, CommandRequest, EndCause, ReportSink, ShortOutput,
-    Worker, WorkerReport, WorkerStart,
+    CancelLevel, CommandEnd, CommandError, CommandRequest, CommandTerminal, EndCause, ReportSink,
+    ShortOutput, Worker, WorkerReport, WorkerStart,
 };
 use engine::task::Reminder;
 use protocol::{AgentEnd, Command, Failure, FailureClass, FailureDetail};
@@ -41,6 +41,7 @@ impl CommandWorker {
             output: start.artifacts.join("output.log"),
             keep: start.limits.output,
             short: ShortOutput::FileUnlessEmpty,
+            terminal: CommandTerminal::None,
         };
         let WorkerDeps { deps, executor, span, .. } = deps;
         Self { request, reports: start.reports, executor, faults: deps.faults.clone(), span }

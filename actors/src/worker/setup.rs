@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::ports::{CommandRequest, ReportSink, ShortOutput, WorkerReport, WorkerStart};
+use engine::ports::{
+    CommandRequest, CommandTerminal, ReportSink, ShortOutput, WorkerReport, WorkerStart,
+};
 use protocol::{AgentEnd, Failure, FailureClass, Work};
 use ractor::ActorRef;
 
@@ -48,6 +50,7 @@ impl SetupRun {
                 keep: self.start.limits.output,
                 // The file shows that the command was started.
                 short: ShortOutput::File,
+                terminal: CommandTerminal::None,
             };
             let reports: ReportSink = Arc::clone(&self.start.reports);
             reports(WorkerReport::Line(quoted(script)));

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CommandRequest, Commands, EndCause, ShortOutput, VariableChoice, WrittenFile};
+use engine::ports::{
+    CommandRequest, CommandTerminal, Commands, EndCause, ShortOutput, VariableChoice, WrittenFile,
+};
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
 use protocol::{Conflict, ExitCode, ResolverRecord, SettledBy};
 use rustix::fs::OFlags;
@@ -216,6 +218,7 @@ async fn run(
         output: folder.join("output.log"),
         keep: KEEP,
         short: ShortOutput::FileUnlessEmpty,
+        terminal: CommandTerminal::None,
     };
     let running = owner.run(request, Arc::new(|_line| {}), stop.cancel());
     let ended = tokio::time::timeout(program.timeout, running).await;

@@ -18,6 +18,7 @@ mod shell;
 mod slots;
 mod socket;
 mod temporary_folders;
+mod terminal;
 
 mod start_message;
 mod wire;

@@ -3,10 +3,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::io::{Errno, ioctl_fionread};
+use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread};
 use tokio::net::unix::pipe::Receiver;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::failure_line::{StreamEnd, failure_line};
@@ -15,6 +16,9 @@ use crate::output_file::{OutputFile, WrittenOutput};
 
 /// The capacity of a pipe.
 const BUFFER: usize = 16 << 10;
+
+/// How long what a command has written last may take through its terminal, whose end shows that all came.
+const TERMINAL_END: Duration = Duration::from_millis(500);
 
 /// Called with each progress line.
 pub(crate) type Listener = Arc<dyn Fn(String) + Send + Sync>;
@@ -58,6 +62,12 @@ pub(crate) async fn collect_output(
             () = until(due) => collector.report_pending(),
             (source, count) = streams.read(&mut collector.buffer) => collector.push(source, count).await?,
         }
+    }
+    let until = Instant::now() + TERMINAL_END;
+    while let Ok(Some(count)) =
+        timeout_at(until, streams.read_terminal(&mut collector.buffer)).await
+    {
+        collector.push(Source::Output, count).await?;
     }
     for (source, mut unread) in streams.unread() {
         while unread > 0 {
@@ -163,6 +173,7 @@ pub(crate) enum Source {
 pub(crate) struct OutputStreams {
     output: Option<Receiver>,
     error: Option<Receiver>,
+    is_terminal: bool,
 }
 
 impl OutputStreams {
@@ -170,7 +181,30 @@ impl OutputStreams {
     pub(crate) fn new(output: OwnedFd, error: OwnedFd) -> io::Result<Self> {
         let output = Some(Receiver::from_owned_fd(output)?);
         let error = Some(Receiver::from_owned_fd(error)?);
-        Ok(Self { output, error })
+        Ok(Self { output, error, is_terminal: false })
+    }
+
+    /// Takes the other end of the terminal that both streams are.
+    pub(crate) fn of_terminal(other_end: OwnedFd) -> io::Result<Self> {
+        ioctl_fionbio(&other_end, true)?;
+        // It is read as a pipe is.
+        let output = Some(Receiver::from_owned_fd_unchecked(other_end)?);
+        Ok(Self { output, error: None, is_terminal: true })
+    }
+
+    /// Reads what comes from a terminal; `None` at its end, and where there is none.
+    async fn read_terminal(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let terminal = self.output.as_ref().filter(|_| self.is_terminal)?;
+        loop {
+            ready(Some(terminal)).await;
+            match terminal.try_read(buffer) {
+                Ok(0) => return None,
+                Ok(count) => return Some(count),
+                Err(error) if is_temporary(error.kind()) => {}
+                // A terminal that nobody has any more fails in place of an end.
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Reads bytes of either stream into `buffer`; pends for ever when both have ended. It is cancel

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeReader};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause,
-    Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio, SHORT_OUTPUT_BYTES,
-    ShortOutput, VariableChoice,
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, CommandTerminal, Commands,
+    EndCause, Namespaces, OwnerEnd, ProcessRequest, ProcessSession, ProcessStdio,
+    SHORT_OUTPUT_BYTES, ShortOutput, VariableChoice,
 };
 use rustix::fs::{Mode, OFlags, open};
 use tokio::task::spawn_blocking;
@@ -31,6 +31,7 @@ use crate::running::{until_given_up, wait_or_stop};
 use crate::slots::Slots;
 use crate::start_message::AfterExit;
 use crate::temporary_folders::TemporaryFolders;
+use crate::terminal::{Terminal, terminal};
 
 /// The default time between SIGTERM and SIGKILL when a command is stopped.
 pub const GRACE: Duration = Duration::from_millis(700);
@@ -68,29 +69,42 @@ impl Shell {
     ) -> io::Result<(ProcessRequest, Output)> {
         let words = ["/bin/sh", "-c", &request.script, "sh"].into_iter();
         let words = words.chain(request.arguments.iter().map(String::as_str));
-        let (output, output_end) = io::pipe()?;
-        let (error, error_end) = io::pipe()?;
+        let (stdio, session, output) = match request.terminal {
+            CommandTerminal::None => {
+                let (output, output_end) = io::pipe()?;
+                let (error, error_end) = io::pipe()?;
+                let stdio = ProcessStdio {
+                    input: File::open("/dev/null")?.into(),
+                    output: output_end.into(),
+                    error: error_end.into(),
+                };
+                let output = Output { output: output.into(), error: Some(error.into()) };
+                (stdio, ProcessSession::Detached, output)
+            }
+            CommandTerminal::Own => {
+                let Terminal { other_end, end } = terminal()?;
+                let (output, error) = (end.try_clone()?, end.try_clone()?);
+                let stdio = ProcessStdio { input: end, output, error };
+                (stdio, ProcessSession::Terminal, Output { output: other_end, error: None })
+            }
+        };
         let process = ProcessRequest {
             argv: words.map(OsString::from).collect(),
             environment: environment.with(&request.environment),
             folder: folder(&request.folder)?,
-            stdio: ProcessStdio {
-                input: File::open("/dev/null")?.into(),
-                output: output_end.into(),
-                error: error_end.into(),
-            },
-            session: ProcessSession::Detached,
+            stdio,
+            session,
             limits: BTreeMap::new(),
             namespaces: Namespaces::Shared,
         };
-        Ok((process, Output { output, error }))
+        Ok((process, output))
     }
 }
 
-/// The reading ends of a command's output.
+/// The reading ends of a command's output; one for both streams if they are a terminal.
 struct Output {
-    output: PipeReader,
-    error: PipeReader,
+    output: OwnedFd,
+    error: Option<OwnedFd>,
 }
 
 fn folder(path: &Path) -> io::Result<OwnedFd> {
@@ -161,7 +175,10 @@ impl CommandOwner for ShellOwner {
         let mut running = started?;
         drop(starting);
         let launch = asked.elapsed();
-        let streams = OutputStreams::new(output.into(), error.into());
+        let streams = match error {
+            Some(error) => OutputStreams::new(output, error),
+            None => OutputStreams::of_terminal(output),
+        };
         let streams =
             streams.map_err(|error| command_error("read what the command writes", error))?;
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, AccessClass, Artifact, CommandRequest, CommandShell, Concurrency, Found, ShortOutput,
-    ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
+    Access, AccessClass, Artifact, CommandRequest, CommandShell, CommandTerminal, Concurrency,
+    Found, ShortOutput, ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
 };
 use protocol::quote;
 use serde_json::{Map, Value, json};
@@ -37,6 +37,9 @@ pub(crate) struct Bash(Arc<Session>);
 /// The default timeout in seconds, and the longest.
 const TIMEOUT: u64 = 300;
 const LONGEST_TIMEOUT: u64 = 3600;
+
+/// What programs take their own terminal for.
+const TERM: &str = "xterm-256color";
 
 /// Variables that keep programs from waiting for input at a terminal.
 const NON_INTERACTIVE: &[(&str, &str)] =
@@ -148,7 +151,14 @@ impl Bash {
             CommandShell::User => shells.get(context.commands.as_ref(), &context.cancel).await,
             CommandShell::Plain => Shell::Plain,
         };
+        let terminal = match arguments.pty {
+            Some(true) => CommandTerminal::Own,
+            Some(false) | None => CommandTerminal::None,
+        };
         let mut added = env.environment.clone();
+        if terminal == CommandTerminal::Own {
+            added.insert("TERM".to_owned(), TERM.into());
+        }
         let own = arguments.env.iter().flatten();
         added.extend(own.map(|(name, value)| (name.clone(), value.into())));
         let is_background = arguments.background == Some(true);
@@ -158,6 +168,7 @@ impl Bash {
         CommandRequest {
             // What runs in the background can be read meanwhile.
             short: if is_background { ShortOutput::File } else { ShortOutput::Memory },
+            terminal,
             script,
             arguments: parameters,
             folder,

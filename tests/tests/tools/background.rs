@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::ports::{CancelLevel, EndCause, ShortOutput, ToolOutcome};
+use engine::ports::{CancelLevel, CommandTerminal, EndCause, ShortOutput, ToolOutcome};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -169,10 +169,18 @@ async fn variables_of_a_call_are_those_of_its_command_and_judged_with_it(kind: V
     session.said("bash", call.clone()).await;
     let access = session.access("bash", call);
     assert!(format!("{access:?}").contains("PORT='8080'; TASK='mine'; make"), "{access:?}");
+    session.said("bash", json!({ "command": "make", "pty": true })).await;
     {
         let requests = session.commands.requests.lock().unwrap();
         let value = |name: &str| requests[0].environment[name].to_str().unwrap();
         assert_eq!((value("PORT"), value("TASK"), value("PAGER")), ("8080", "mine", "cat"));
+        let terminals = [0, 1].map(|at| {
+            let term = requests[at].environment["TERM"].to_str().unwrap();
+            (requests[at].terminal, term.to_owned())
+        });
+        let none = (CommandTerminal::None, "dumb".to_owned());
+        let own = (CommandTerminal::Own, "xterm-256color".to_owned());
+        assert_eq!(terminals, [none, own]);
     }
     for name in ["", "A=B", "A\0", "#", "ls #"] {
         let call = json!({ "command": "make", "env": { name: "x" } });

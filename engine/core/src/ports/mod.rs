@@ -48,10 +48,10 @@ pub use model::{
     ProviderInfo, RateLimit, RateLimits, RequestOptions, RequestTurn, ToolChoice, key_phrase,
 };
 pub use processes::{
-    CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands, EndCause, LineSink,
-    Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession, ProcessSignal,
-    ProcessStdio, Processes, ResourceLimit, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES, ShortOutput,
-    VariableChoice,
+    CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, CommandTerminal, Commands,
+    EndCause, LineSink, Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession,
+    ProcessSignal, ProcessStdio, Processes, ResourceLimit, SHORT_OUTPUT_BYTES, SHORT_OUTPUT_LINES,
+    ShortOutput, VariableChoice,
 };
 pub use recovery::{
     Completion, OpenRun, Recovered, RecoveredLanding, RecoveredTask, Recovery, Uncaptured,

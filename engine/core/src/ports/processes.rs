@@ -95,6 +95,17 @@ pub struct CommandRequest {
     pub keep: u64,
     /// Where the output is kept if it is short.
     pub short: ShortOutput,
+    /// Whether it has a terminal.
+    pub terminal: CommandTerminal,
+}
+
+/// Whether a command has a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandTerminal {
+    /// It has none, and reads the end of its input at once.
+    None,
+    /// It has one of its own, in which nobody types.
+    Own,
 }
 
 /// Where short output of a command is kept.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::ports::{
-    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, Commands as _,
-    ShortOutput, VariableChoice,
+    CancelToken, CommandEnd, CommandError, CommandOwner, CommandRequest, CommandTerminal,
+    Commands as _, ShortOutput, VariableChoice,
 };
 use exec::{BaseEnvironment, EnvironmentRules, Processes, Shell};
 use tempfile::TempDir;
@@ -103,6 +103,7 @@ impl Harness {
 pub(crate) fn request(folder: &Path, output: &str, script: &str) -> CommandRequest {
     CommandRequest {
         short: ShortOutput::File,
+        terminal: CommandTerminal::None,
         script: script.to_owned(),
         arguments: Vec::new(),
         folder: folder.to_owned(),

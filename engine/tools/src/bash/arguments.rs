@@ -25,6 +25,8 @@ pub(crate) struct BashArguments {
     pub(super) env: Option<BTreeMap<String, String>>,
     /// Whether it runs on in the background; the call returns at once.
     pub(super) background: Option<bool>,
+    /// Whether it has a terminal of its own, for programs that work only in one. Nobody types in it.
+    pub(super) pty: Option<bool>,
     /// A name: the command starts in the folder where the last one with the same name has ended, unless
     /// that was in the background.
     pub(super) session: Option<String>,
@@ -36,6 +38,7 @@ impl BashArguments {
         rename(arguments, "command", &["cmd", "script"]);
         rename(arguments, "cwd", &["workdir", "dir", "directory"]);
         rename(arguments, "background", &["run_in_background", "async"]);
+        rename(arguments, "pty", &["tty", "terminal"]);
         if let Some(Value::Object(variables)) = arguments.get_mut("env") {
             for value in variables.values_mut() {
                 if matches!(value, Value::Number(_) | Value::Bool(_)) {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::ports::{
-    Artifacts, CancelToken, CommandError, CommandOwner, CommandRequest, EndCause, LineSink,
-    ShortOutput,
+    Artifacts, CancelToken, CommandError, CommandOwner, CommandRequest, CommandTerminal, EndCause,
+    LineSink, ShortOutput,
 };
 
 use super::output::output;
@@ -67,6 +67,7 @@ impl UserShell {
             output: artifact.path.clone(),
             keep: self.keep,
             short: ShortOutput::Memory,
+            terminal: CommandTerminal::None,
         };
         let end = self.commands.run(request, line, stop).await?;
         let exit_code = match end.cause {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    CancelLevel, CancelToken, CommandOwner, CommandRequest, EndCause, ShortOutput,
+    CancelLevel, CancelToken, CommandOwner, CommandRequest, CommandTerminal, EndCause, ShortOutput,
 };
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
@@ -115,6 +115,7 @@ impl KnownShell {
             output: printed.clone(),
             keep: 0,
             short: ShortOutput::Memory,
+            terminal: CommandTerminal::None,
         };
         let stop = cancel.child();
         let mut running = pin!(commands.run(request, Arc::new(|_line| {}), stop.clone()));
