@@ -6,14 +6,15 @@
 mod fill;
 mod typed_options;
 
-pub(crate) use fill::{as_shown, level, may_be_target, with_value, with_words};
-pub(crate) use typed_options::{TypedOption, split, with_options};
+pub(crate) use fill::{as_shown, level, listed_tools, may_be_target, with_value, with_words};
+pub(crate) use typed_options::{TypedLine, TypedOption, with_options};
 
 /// What stops a run.
 pub(crate) const STOP: &str = "Ctrl-C in the terminal of the run";
 
 /// What changes the settings.
-pub(crate) const SETTINGS: &str = "<SETTINGS FILE> (its keys: regatta schema settings)";
+pub(crate) const SETTINGS: &str =
+    "regatta config (lists the settings)\n<SETTINGS FILE> (changes them; its keys: regatta schema settings)";
 
 /// What installs a new version.
 pub(crate) const UPDATE: &str =

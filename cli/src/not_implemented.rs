@@ -5,7 +5,9 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::elsewhere::{STOP, UPDATE, as_shown, with_words};
+#[cfg(test)]
+use crate::elsewhere::as_shown;
+use crate::elsewhere::{STOP, UPDATE, with_value, with_words};
 use regatta::error::Error;
 
 /// A feature that the program recognises and refuses.
@@ -44,21 +46,21 @@ const MISSING: &[Missing] = &[
     command("why", "why a task waits", "regatta runs show <RUN>"),
     command("budget", "raising a budget", "regatta run --limit cost=2.00USD TASK (of each task)"),
     command("workspaces", "listing workspaces", "regatta runs show <RUN>\nregatta diff <RUN/TASK>"),
-    command("agents", "listing agents", "regatta run --model MODEL TASK…"),
+    command("agents", "listing agents", "regatta run --model MODEL TASK"),
     command("doctor", "checking the machine", "regatta run --dry-run --exec true\nregatta models"),
     command("batch", "running tasks over many repositories", "regatta run --repo A --repo B TASK"),
-    command("serve", "serving other programs", "regatta run --json\nregatta -p --mode json"),
+    command("serve", "serving other programs", "regatta run --json TASK\nregatta -p --mode json PROMPT (prints events)"),
     command("acp", "speaking ACP", "regatta -p --mode json PROMPT"),
-    command("mcp", "speaking MCP", "regatta -p 'run PROGRAM' (a program of the server)"),
+    command("mcp", "speaking MCP", "regatta 'run PROGRAM' (a program of the server)"),
     command("worker", "working for another engine", "ssh HOST regatta run"),
-    command("commit", "writing commits", "regatta run --merge stack TASK… (a commit per task)"),
-    command("search", "searching the web", "regatta -p 'fetch URL with curl'"),
+    command("commit", "writing commits", "regatta run --merge stack TASK (a commit per task)"),
+    command("search", "searching the web", "regatta 'fetch URL with curl'"),
     command("ssh", "working over SSH", "regatta run --exec 'ssh HOST …'"),
     command("shell", "an interactive shell", "regatta (and in it !COMMAND)"),
     command("stats", "statistics of usage", "regatta runs show <RUN>"),
     command("join", "joining a session", "regatta logs SESSION --follow"),
-    command("plugin", "managing plugins", "regatta -p 'run PROGRAM' (with the tool bash)"),
-    command("setup", "setting up tools", "regatta run --setup CMD TASK…"),
+    command("plugin", "managing plugins", "regatta 'run PROGRAM' (with the tool bash)"),
+    command("setup", "setting up tools", "regatta run --setup CMD TASK"),
     command("update", "updating itself", UPDATE),
     runs_command("report", "reporting on a run", "regatta runs show <RUN>\nregatta results <RUN>"),
     runs_command("cancel", "cancelling a run from outside", STOP),
@@ -67,7 +69,7 @@ const MISSING: &[Missing] = &[
     option("run", "record", Takes::Nothing, OMIT),
     option("run", "trust-changes", Takes::Nothing, OMIT),
     option("run", "require-confinement", Takes::Nothing, OMIT),
-    option("run", "budget", Takes::Value, "--limit cost=2.00USD (of each task)"),
+    option("run", "budget", Takes::Value, "--limit cost=<DOLLARS:2.00>USD (of each task)"),
     value("agent", "claude", "--exec 'claude -p {{item}}'"),
     value("agent", "codex", "--exec 'codex exec --sandbox workspace-write {{item}}'"),
     value("agent", "gemini", "--exec 'gemini -p {{item}}'"),
@@ -176,8 +178,11 @@ fn refuse_options(of: &str, matches: &ArgMatches) -> Result<(), Error> {
             let value = matches.try_get_one::<String>(name).ok().flatten();
             let refused = value.and_then(|value| refused_value(name, value));
             return Err(match refused {
-                Some(why) => self::refused(&why.replace("; use --", "; use regatta run --")),
-                None => refused_option(name, instead),
+                Some(why) => {
+                    let why = why.replace("; use --", "; use regatta run --");
+                    self::refused(&if of == "launch" { why + " …" } else { why })
+                }
+                None => refused_option(name, instead, value.map(String::as_str)),
             });
         }
     }
@@ -196,13 +201,13 @@ pub(crate) fn refused_flag(line: &[OsString]) -> Option<Error> {
         else {
             return None;
         };
-        is_given(name).then(|| refused_option(name, instead))
+        is_given(name).then(|| refused_option(name, instead, None))
     })
 }
 
-fn refused_option(name: &str, instead: &str) -> Error {
+fn refused_option(name: &str, instead: &str, value: Option<&str>) -> Error {
     let refused = Error::not_implemented(&format!("`--{name}`"));
-    as_shown(instead).into_iter().fold(refused, Error::hint)
+    with_value(instead, value).into_iter().fold(refused, Error::hint)
 }
 
 /// Returns what to do instead of using a command of the program itself, if the list has it. `words` are the
@@ -212,6 +217,14 @@ pub(crate) fn instead_of_command(words: &[&str]) -> Option<Vec<String>> {
         Missing::Command { parent: ROOT, name, instead, .. } if words.first() == Some(name) => {
             Some(with_words(instead, words))
         }
+        _ => None,
+    })
+}
+
+/// Returns the options in the list that take a value.
+pub(crate) fn valued_options() -> impl Iterator<Item = &'static str> {
+    MISSING.iter().filter_map(|missing| match missing {
+        Missing::Option { name, takes: Takes::Value, .. } => Some(*name),
         _ => None,
     })
 }

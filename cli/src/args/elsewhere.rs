@@ -45,6 +45,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("cache", "regatta gc"),
     ("cancel", STOP),
     ("cargo", "regatta run --exec <LINE>"),
+    ("cat", "<WORDS> (without regatta)"),
+    ("cd", "<WORDS> (without regatta)"),
     ("chat", "regatta"),
     ("check", "regatta run --exec CMD\nregatta -p 'run the linter'"),
     ("checkout", "regatta diff <RUN/TASK>\nregatta apply <RUN/TASK> (lands it)"),
@@ -65,9 +67,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("context", "AGENTS.md (in the folder: each model reads it)"),
     ("continue", "regatta --continue"),
     ("cost", "regatta runs show <RUN>"),
+    ("cp", "<WORDS> (without regatta)"),
     ("create", "regatta run <SENTENCE:'what to create'>"),
+    ("curl", "<WORDS> (without regatta)"),
     ("daemon", "regatta -p --mode json PROMPT (prints events)"),
-    ("debug", "regatta logs <RUN/TASK>\nregatta -v … (prints more)"),
+    ("debug", "regatta logs <RUN/TASK>\nregatta -v (prints more)"),
     ("delete", "regatta discard <RUN/TASK>"),
     ("deno", "regatta run --exec <LINE>"),
     ("describe", "regatta -p <SENTENCE:'describe this folder'>"),
@@ -95,9 +99,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("fork", "regatta --fork SESSION"),
     ("format", "regatta run --exec CMD"),
     ("gemini", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'gemini -p {{item}}' TASK"),
+    ("get", "regatta config <KEY>"),
     ("git", "<WORDS> (without regatta)"),
     ("go", "regatta run --exec <LINE>"),
     ("gradle", "regatta run --exec <LINE>"),
+    ("grep", "<WORDS> (without regatta)"),
     ("haiku", "regatta --model haiku"),
     ("history", "regatta runs"),
     ("hooks", "regatta run --setup CMD TASK\nregatta run --verify CMD TASK"),
@@ -124,7 +130,9 @@ const COMMANDS: &[(&str, &str)] = &[
     ("make", "regatta run --exec <LINE>"),
     ("memory", "AGENTS.md (in the folder: each model reads it)"),
     ("merge", "regatta apply <RUN>"),
+    ("mkdir", "<WORDS> (without regatta)"),
     ("model", "regatta models"),
+    ("mv", "<WORDS> (without regatta)"),
     ("mvn", "regatta run --exec <LINE>"),
     ("mypy", "regatta run --exec <LINE>"),
     ("new", "regatta"),
@@ -148,7 +156,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("pi", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'pi -p -ne {{item}}' TASK"),
     ("pip", "regatta run --exec <LINE>"),
     ("plan", "regatta run --plan <FILE>"),
-    ("plugins", "regatta -p 'run PROGRAM' (with the tool bash)"),
+    ("plugins", "regatta 'run PROGRAM' (with the tool bash)"),
     ("pnpm", "regatta run --exec <LINE>"),
     ("poetry", "regatta run --exec <LINE>"),
     ("pop", "regatta apply <RUN/TASK>"),
@@ -199,7 +207,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("server", "regatta -p --mode json PROMPT (prints events)"),
     ("session", "regatta --resume"),
     ("sessions", "regatta --resume"),
-    ("settings", "regatta config"),
+    ("set", SETTINGS),
+    ("settings", SETTINGS),
     ("setup-token", "regatta login"),
     ("sh", "regatta run --exec <LINE>"),
     ("signin", "regatta login"),
@@ -232,6 +241,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("ui", "regatta"),
     ("uncommit", "regatta undo <RUN>"),
     ("uninstall", "cargo uninstall regatta"),
+    ("unset", SETTINGS),
     ("upgrade", UPDATE),
     ("usage", "regatta runs show <RUN>"),
     ("uv", "regatta run --exec <LINE>"),
@@ -290,9 +300,13 @@ pub(super) fn is_program(word: &str) -> bool {
     COMMANDS.iter().any(|(name, instead)| *name == word && instead.contains("<LINE>"))
 }
 
-/// Returns the words of the table.
-pub(super) fn commands() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|(name, _)| *name).filter(|name| !name.contains(' '))
+/// Returns those of its words that another word may be by its spelling: none that is short, and none that
+/// would run a program.
+pub(super) fn spelled() -> impl Iterator<Item = &'static str> {
+    let is_program =
+        |instead: &str| ["<LINE>", "<WORDS>"].iter().any(|place| instead.contains(place));
+    let rows = COMMANDS.iter().filter(move |(_, instead)| !is_program(instead));
+    rows.map(|(name, _)| *name).filter(|name| !name.contains(' ') && name.len() > 3)
 }
 
 /// Returns what to type in place of a word that names a model.

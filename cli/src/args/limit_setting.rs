@@ -25,13 +25,34 @@ impl LimitSetting {
         ("cost", "2.00USD"),
     ];
 
+    /// What other programs call the limits.
+    const SYNONYMS: [(&str, &str); 14] = [
+        ("budget", "cost"),
+        ("deadline", "wall"),
+        ("dollars", "cost"),
+        ("duration", "wall"),
+        ("iterations", "turns"),
+        ("max-cost", "cost"),
+        ("max-tokens", "tokens"),
+        ("max-turns", "turns"),
+        ("price", "cost"),
+        ("size", "output"),
+        ("steps", "turns"),
+        ("time", "wall"),
+        ("timeout", "wall"),
+        ("usd", "cost"),
+    ];
+
     /// Returns what to type in place of a limit with an invalid name or value: the value with the unit that is
-    /// missing, if it has a number, or else an example.
-    pub(crate) fn instead_of(typed: &str) -> String {
+    /// missing, if it has a number, or else an example. A name that is none elsewhere has nothing in its place.
+    pub(crate) fn instead_of(typed: &str) -> Option<String> {
         let (given, value) = typed.split_once('=').unwrap_or((typed, ""));
         let names = || Self::EXAMPLES.map(|(name, _)| name);
-        let name = names().into_iter().find(|name| *name == given);
-        let name = name.or_else(|| nearest(given, names())).unwrap_or("wall");
+        let lower = given.to_ascii_lowercase();
+        let name = names().into_iter().find(|name| *name == lower);
+        let other =
+            || Self::SYNONYMS.iter().find(|(name, _)| *name == lower).map(|(_, here)| *here);
+        let name = name.or_else(other).or_else(|| nearest(given, names()))?;
         let number = value.trim().trim_start_matches('$');
         let end = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
         let (number, unit) = number.split_at(end);
@@ -52,7 +73,7 @@ impl LimitSetting {
         };
         let example = Self::EXAMPLES.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
         let value = if is_valid { &with_unit } else { example.unwrap_or_default() };
-        format!("--limit {name}={value}")
+        Some(format!("--limit {name}={value}"))
     }
 }
 
@@ -94,10 +115,15 @@ mod tests {
             ("turns=0", "turns=40"),
             ("turn=3", "turns=3"),
             ("tokens=many", "tokens=400k"),
-            ("fuel=5", "wall=5"),
-            ("fuel", "wall=20m"),
+            ("budget=2", "cost=2USD"),
+            ("Timeout=90", "wall=90"),
+            ("steps", "turns=40"),
         ] {
-            assert_eq!(LimitSetting::instead_of(typed), format!("--limit {instead}"), "{typed}");
+            let found = LimitSetting::instead_of(typed);
+            assert_eq!(found, Some(format!("--limit {instead}")), "{typed}");
+        }
+        for typed in ["fuel=5", "fuel", "", "20m"] {
+            assert_eq!(LimitSetting::instead_of(typed), None, "{typed}");
         }
     }
 }

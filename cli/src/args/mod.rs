@@ -32,7 +32,7 @@ pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };
 pub use parse::{Parsed, command_names, has_help, help_of, parse, public_grammar};
-pub(crate) use parse::{glob_of, instead_of_path};
+pub(crate) use parse::{glob_of, instead_of_path, meant_as_command};
 pub use regatta::gc::Execution;
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};

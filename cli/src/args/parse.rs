@@ -9,11 +9,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use config::nearest;
 
+use self::instead::{completed, lines_instead, near_value, other_lines};
 use self::launch_line::{LAUNCH, with_launch};
 use super::help_text;
 use super::option_groups::grouped;
-use super::{Arguments, Command, LimitSetting};
-use crate::elsewhere::level;
+use super::{Arguments, Command};
 use crate::not_implemented;
 use crate::render::{Terminal, shell_word};
 use crate::session::may_be_piped;
@@ -82,7 +82,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
             _ => return Err(usage_error(&error, &line)),
         },
     };
-    not_implemented::refuse(&matches)?;
+    not_implemented::refuse(&matches).map_err(|error| completed(error, &line))?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| usage_error(&error, &line))?;
     refuse_several_repositories(&arguments)?;
@@ -242,47 +242,18 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         let model = shell_word(&text(error, ContextKind::InvalidValue));
         usage_error = usage_error.hint(format!("--model {model}"));
     }
-    if argument(error) == "--limit" && error.kind() == ErrorKind::ValueValidation {
-        usage_error =
-            usage_error.hint(LimitSetting::instead_of(&text(error, ContextKind::InvalidValue)));
-    }
-    for line in lines_instead(error, command) {
+    for line in lines_instead(error, command, line).into_iter().chain(other_lines(command, line)) {
         usage_error = usage_error.hint(line);
     }
-    for nearest in texts(error, ContextKind::SuggestedValue) {
-        usage_error = usage_error.hint(nearest);
+    if let Some(near) = near_value(error, &valid, line) {
+        let option = argument(error);
+        usage_error = usage_error.hint(match (option.starts_with('-'), command) {
+            (true, _) => format!("{option} {near}"),
+            (false, Some(command)) => format!("regatta {command} {near}"),
+            (false, None) => near,
+        });
     }
     usage_error.hint(help(command))
-}
-
-/// Returns what to type where an argument is missing, or a value is that of other programs.
-fn lines_instead(error: &clap::Error, command: Option<&str>) -> Vec<String> {
-    match error.kind() {
-        ErrorKind::MissingRequiredArgument => {
-            let lines = complete_lines(command.unwrap_or_default()).iter();
-            lines.map(|line| (*line).to_owned()).collect()
-        }
-        _ if argument(error) == "--thinking" => {
-            let level = level(&text(error, ContextKind::InvalidValue));
-            level.into_iter().map(|level| format!("--thinking {level}")).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Returns lines with what a command needs.
-fn complete_lines(command: &str) -> &'static [&'static str] {
-    match command {
-        "completions" => &["regatta completions bash (or zsh, fish, elvish, powershell)"],
-        "schema" => &["regatta schema plan", "regatta schema events", "regatta schema settings"],
-        "discard" => &["regatta discard RUN/TASK", "regatta runs (lists kept work)"],
-        "show" => &["regatta show RUN/TASK:PATH", "regatta conflicts (lists the paths)"],
-        "login" => &["regatta login anthropic (or openai, google, openrouter, …)"],
-        "logout" => &["regatta logout PROVIDER"],
-        "apply" => &["regatta apply RUN/TASK", "regatta runs (lists kept work)"],
-        "runs" => &["regatta runs retry @ (the latest run)"],
-        _ => &[],
-    }
 }
 
 /// Returns whether an option was given again that takes one value.
@@ -358,8 +329,9 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
-pub(crate) use mistyped::{glob_of, instead_of_path};
+pub(crate) use mistyped::{glob_of, instead_of_path, meant_as_command};
 
+mod instead;
 mod launch_line;
 mod mistyped;
 mod unknown_option;

@@ -32,6 +32,10 @@ pub fn run(globals: &Globals, args: &ConfigArgs, out: Out<'_>) -> Result<ExitCod
     let loaded = load(&places, Some(&folder(globals)))?.loaded;
     let listed: Vec<_> = loaded.listed().collect();
     let rows = keys.into_iter().map(|key| {
+    if let Some(repo) = globals.repo().filter(|repo| !repo.is_dir()) {
+        let shown = one_line(&repo.to_string_lossy());
+        return Err(Error::usage(format!("there is no folder `{shown}`")).hint("--repo DIR"));
+    }
         let found = listed.iter().find(|(listed, ..)| *listed == key);
         let (value, origin) = match found {
             Some((_, value, origin)) => (value.clone(), origin.to_string()),
@@ -54,9 +58,9 @@ fn keys_of(words: &[String]) -> Result<Vec<Key>, Error> {
         [] | ["list" | "ls" | "show"] => return Ok(Key::ALL.to_vec()),
         [key] | ["get" | "list" | "show", key] => *key,
         _ => {
-            return Err(Error::usage("this command only lists settings")
-                .because("a setting is changed in its file")
-                .hint(SETTINGS));
+            let error = Error::usage("this command only lists settings")
+                .because("a setting is changed in its file");
+            return Err(as_shown(SETTINGS).into_iter().rev().fold(error, Error::hint));
         }
     };
     let is_in = |key: &Key| {
@@ -69,7 +73,7 @@ fn keys_of(words: &[String]) -> Result<Vec<Key>, Error> {
         let error = Error::usage(format!("there is no setting `{}`", one_line(asked)));
         return Err(match Key::nearest(asked) {
             Some(near) => error.hint(format!("regatta config {near}")),
-            None => as_shown(SETTINGS).into_iter().fold(error.hint("regatta config"), Error::hint),
+            None => as_shown(SETTINGS).into_iter().fold(error, Error::hint),
         });
     }
     Ok(keys)

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::note::note;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
-use crate::render::{self, Terminal, shell_words};
+use crate::elsewhere::{TypedLine, with_options};
+use crate::render::{self, Terminal, shell_word, shell_words};
 use crate::run_log::Log;
 use crate::session::{
     PipedRole, SessionPlace, SessionPlan, can_choose, choose, pick, plan_with, read_piped,
@@ -304,9 +305,17 @@ fn form_of(
     let json = if globals.form() == Form::Json { " --json" } else { "" };
     let refused = |why: &str| {
         let prompts: Vec<_> = args.prompts.iter().filter_map(|prompt| prompt.to_str()).collect();
-        let prompts = if prompts.is_empty() { "PROMPT".to_owned() } else { shell_words(&prompts) };
+        let is_one_word = |prompt: &&str| !prompt.contains(char::is_whitespace);
+        let prompts = match prompts.as_slice() {
+            [] => "PROMPT".to_owned(),
+            // Several words would be refused, as prompts of one word each.
+            words if words.iter().all(is_one_word) => shell_word(&words.join(" ")),
+            prompts => shell_words(prompts),
+        };
+        let line: Vec<_> = std::env::args_os().collect();
+        let hint = format!("regatta -p{json} {prompts} (answers and ends)");
         Err(Error::usage(format!("cannot begin a conversation: {why}"))
-            .hint(format!("regatta -p{json} {prompts} (answers and ends)")))
+            .hint(with_options(&hint, TypedLine::of("launch", &line).options())))
     };
     if !io::stdin().is_terminal() {
         return refused("standard input is not a terminal");

@@ -63,10 +63,17 @@ fn not_found(error: TargetError, context: &CommandContext) -> Error {
         TargetError::NoRuns { .. } => {
             usage.hint("regatta run --exec CMD").hint("--repo DIR (another repository)")
         }
-        TargetError::Unknown { latest, .. } => {
+        TargetError::Unknown { given, latest } => {
             let names: Vec<_> = latest.iter().map(ToString::to_string).collect();
             let why = format!("the latest runs are {}", names.join(", "));
             let usage = if names.is_empty() { usage } else { usage.because(why) };
+            // What other programs call the latest of something.
+            let is_latest = ["head", "last", "latest", "newest", "-1"];
+            let word = given.split('/').next().unwrap_or_default().to_ascii_lowercase();
+            let usage = match is_latest.contains(&word.as_str()) {
+                true => usage.hint("@ (the latest run)"),
+                false => usage,
+            };
             usage.hint(command("runs"))
         }
         TargetError::SeveralRuns(_) => usage.hint(command("runs")),

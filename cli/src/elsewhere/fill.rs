@@ -127,6 +127,7 @@ fn from_value(place: &str, value: &str) -> Option<String> {
         "SIGN" => (value.chars().count() == 1).then(|| shell_word(value)),
         // A schema may be typed itself where a file is meant.
         "FILE" if value.starts_with(['{', '[']) => None,
+        "DOLLARS" => dollars(value),
         "TOOLS" => tools(value).0,
         "OTHER TOOLS" => tools(value).1,
         place if place == "N" || is_number(place) => is_number(value).then(|| value.to_owned()),
@@ -164,6 +165,20 @@ fn tools(list: &str) -> (Option<String>, Option<String>) {
     let is_some = !named.is_empty();
     let joined = |tools: Vec<&str>| (is_some && !tools.is_empty()).then(|| tools.join(","));
     (joined(named), joined(others))
+}
+
+/// Returns the tools here that a list of other agents names.
+pub(crate) fn listed_tools(list: &str) -> Option<String> {
+    tools(list).0
+}
+
+/// Returns the number of an amount of US dollars: `5` of `5USD`, `$5` and `5.00`.
+fn dollars(amount: &str) -> Option<String> {
+    let amount = amount.trim().trim_start_matches('$').to_ascii_uppercase();
+    let number = amount.trim_end_matches("USD").trim_end_matches('$').trim();
+    let is_number = number.starts_with(|it: char| it.is_ascii_digit())
+        && number.chars().all(|it| it.is_ascii_digit() || it == '.');
+    is_number.then(|| number.to_owned())
 }
 
 /// Returns whether no message quotes the value of a variable with this name.
@@ -218,6 +233,9 @@ mod tests {
             ("--tools <TOOLS:read,write>", "Bash", "--tools bash"),
             ("--tools <TOOLS:read,write>", "MultiEdit(src/*)", "--tools edit"),
             ("--tools <TOOLS:read,write>", "WebSearch", "--tools read,write"),
+            ("cost=<DOLLARS:2.00>USD", "5USD", "cost=5USD"),
+            ("cost=<DOLLARS:2.00>USD", "$1.50", "cost=1.50USD"),
+            ("cost=<DOLLARS:2.00>USD", "5EUR", "cost=2.00USD"),
         ] {
             assert_eq!(with_value(text, Some(value)), [expected]);
         }

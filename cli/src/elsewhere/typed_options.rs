@@ -1,10 +1,13 @@
-//! The options of a command line that a suggestion keeps, so that who copies it runs what was asked for:
-//! with the model that was typed, as a dry run, within the limits.
+//! What a suggestion keeps of a command line, so that who copies it runs what was asked for: with the prompt
+//! and the model that were typed, as a dry run, within the limits.
+
+use std::ffi::OsString;
 
 use clap::Arg;
 
+use super::may_be_target;
 use crate::args::{CommandKind, instead_of_option, public_grammar};
-use crate::render::shell_word;
+use crate::render::{shell_word, shell_words};
 
 /// The options that no suggestion keeps: a message quotes no key, and the suggestion says itself whether it
 /// prints an answer or a help.
@@ -20,14 +23,19 @@ const EXCLUDING: [(&[&str], &[&str]); 3] = [
 /// The options that choose a session.
 const SESSIONS: &[&str] = &["--continue", "--resume", "--fork", "--no-session"];
 
+/// The program, as it is typed.
+const PROGRAM: &str = "regatta";
+
 /// Returns the beginning of a suggested command, behind which its options stand, and the grammar of the
 /// command; `None` if it is no command of this program.
 fn command_of<'a>(line: &str, grammar: &'a clap::Command) -> Option<(usize, &'a clap::Command)> {
-    let rest = line.strip_prefix("regatta")?;
-    if !rest.is_empty() && !rest.starts_with(' ') {
+    // Before the program may stand variables or another program.
+    let start = if line.starts_with(PROGRAM) { 0 } else { line.find(" regatta ")? + 1 };
+    let (before, rest) = (&line[..start], &line[start + PROGRAM.len()..]);
+    if !rest.is_empty() && !rest.starts_with(' ') || before.contains([':', '(']) {
         return None;
     }
-    let (mut end, mut found) = ("regatta".len(), None);
+    let (mut end, mut found) = (start + PROGRAM.len(), None);
     for word in rest.split_whitespace() {
         let below = found.unwrap_or(grammar).find_subcommand(word).filter(|it| !it.is_hide_set());
         let Some(below) = below else { break };
@@ -51,6 +59,79 @@ pub(crate) fn with_options(line: &str, options: &[TypedOption]) -> String {
     let kept = kept.filter(|option| long(command, &option.name).is_some());
     let kept: Vec<_> = kept.map(|option| format!(" {option}")).collect();
     format!("{before}{}{behind}", kept.concat())
+}
+
+/// A command line as it was typed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TypedLine {
+    /// The options that its command takes.
+    options: Vec<TypedOption>,
+    /// The other words: prompts, items or targets.
+    words: Vec<String>,
+}
+
+impl TypedLine {
+    /// Parses a line as one of this command, such as `launch`, as far as it is one.
+    pub(crate) fn of(command: &str, line: &[OsString]) -> Self {
+        let words: Vec<_> = line.iter().skip(1).filter_map(|word| word.to_str()).collect();
+        let grammar = public_grammar();
+        let Some(command) = grammar.find_subcommand(command) else { return Self::default() };
+        let (options, words) = split(command, &words);
+        let words =
+            words.into_iter().filter(|word| !word.starts_with('-') && *word != command.get_name());
+        Self { options, words: words.map(str::to_owned).collect() }
+    }
+
+    /// Returns the same line without a word, which is the value of an option that there is not. Several words
+    /// may be a prompt behind an option without a value.
+    pub(crate) fn without(mut self, word: Option<&str>) -> Self {
+        let word = word.filter(|word| !word.contains(char::is_whitespace));
+        if let Some(at) = self.words.iter().position(|it| Some(it.as_str()) == word) {
+            self.words.remove(at);
+        }
+        self
+    }
+
+    /// Returns the options.
+    pub(crate) fn options(&self) -> &[TypedOption] {
+        &self.options
+    }
+
+    /// Returns a suggestion with the options that its command takes, and with the prompts or the run that
+    /// were typed in its places `TASK`, `PROMPT`, `RUN` and `…`.
+    pub(crate) fn complete(&self, line: &str) -> String {
+        let grammar = public_grammar();
+        let Some((_, command)) = command_of(line, &grammar) else { return line.to_owned() };
+        let (typed, note) = line.find(" (").map_or((line, ""), |at| line.split_at(at));
+        let is_exec = typed.contains(" --exec ");
+        let prompts = self.words.iter().map(String::as_str);
+        // One word may be a command with a mistake in it, unless it is an item of a command.
+        let prompts = prompts.filter(|word| is_exec || word.contains(char::is_whitespace));
+        // What the suggestion has already is the value of an option.
+        let is_there = |word: &str| match word.contains(char::is_whitespace) {
+            true => typed.contains(&shell_word(word)),
+            false => typed.split(' ').any(|there| there == word),
+        };
+        let prompts = prompts.filter(|word| !is_there(word));
+        let prompts: Vec<_> = prompts.collect();
+        let target = self.words.iter().find(|word| may_be_target(word));
+        let otherwise = match command.get_name() {
+            "run" if is_exec => "",
+            "run" => "TASK",
+            "launch" => "PROMPT",
+            _ => "",
+        };
+        let fill = |word: &str| match word {
+            "TASK" | "TASK…" | "PROMPT" | "…" if !prompts.is_empty() => shell_words(&prompts),
+            "TASK…" => "TASK".to_owned(),
+            "…" => otherwise.to_owned(),
+            "RUN" | "RUN/TASK" => target.map_or_else(|| word.to_owned(), |it| shell_word(it)),
+            word => word.to_owned(),
+        };
+        let filled = typed.split(' ').map(fill).filter(|word| !word.is_empty());
+        let filled = format!("{}{note}", filled.collect::<Vec<_>>().join(" "));
+        with_options(&filled, &self.options)
+    }
 }
 
 /// An option as it is typed with its long name, and its value.

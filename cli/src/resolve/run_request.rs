@@ -83,7 +83,11 @@ fn command_request(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
             Error::usage("the command of --exec is empty").hint("regatta run --exec 'make docs'")
         );
     }
-    let for_a_model = [(args.model.is_some(), "--model"), (args.agent.is_some(), "--agent")];
+    let for_a_model = [
+        (args.model.is_some(), "--model"),
+        (args.agent.is_some(), "--agent"),
+        (args.approval_mode.is_some(), "--approval-mode"),
+    ];
     if let Some((_, option)) = for_a_model.into_iter().find(|(given, _)| *given) {
         return Err(Error::usage(format!("`--exec` cannot be used with `{option}`"))
             .because("either a command does the work, or a model")

@@ -173,9 +173,10 @@ fn read<T>(
     parse: impl Fn(&str) -> Result<T, config::QuantityError>,
 ) -> Result<T, Error> {
     parse(&limit.value).map_err(|error| {
-        Error::usage(format!("invalid value `{}` for `--limit {}`", limit.value, limit.name))
-            .because(error.to_string())
-            .hint(LimitSetting::instead_of(&format!("{}={}", limit.name, limit.value)))
+        let refused = format!("invalid value `{}` for `--limit {}`", limit.value, limit.name);
+        let instead = LimitSetting::instead_of(&format!("{}={}", limit.name, limit.value));
+        let refused = Error::usage(refused).because(error.to_string());
+        instead.into_iter().fold(refused, Error::hint)
     })
 }
 

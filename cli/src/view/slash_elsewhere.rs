@@ -1,9 +1,12 @@
 //! Commands of other agents that begin with `/`, and what does the same here.
 
+use crate::args::meant_as_command;
 use crate::args::public_grammar;
-use crate::elsewhere::{SETTINGS, UPDATE, as_shown, may_be_target};
+use crate::elsewhere::{UPDATE, as_shown};
 use crate::render::one_line;
 
+const CONFIG: &str =
+    "`regatta config`, in a shell, lists the settings; <SETTINGS FILE> changes them";
 const NO_QUESTION: &str = "`regatta --approval-mode ask` asks before changes and commands";
 const NO_MCP: &str = "MCP servers are not implemented yet; bash runs programs";
 const NO_EXTENSION: &str =
@@ -18,7 +21,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("agents", "`regatta run` runs prompts as tasks"),
     ("approvals", NO_QUESTION),
     ("ask", "type the question"),
-    ("bashes", "a command ends with its call"),
+    ("bashes", "ask for it: the tool `job` lists what runs in the background"),
     ("btw", "type it: while the model works, it is part of the next request"),
     ("bug", "`regatta logs SESSION` prints the session for a report"),
     ("builtin", NO_EXTENSION),
@@ -27,7 +30,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("code", "type what to do; /model uses another model"),
     ("color", "--color never turns colours off"),
     ("commit", "`!git commit` makes a commit"),
-    ("config", SETTINGS),
+    ("config", CONFIG),
     ("connect", "`regatta login PROVIDER` stores a key"),
     ("context", "/cost prints how much of the context is used"),
     ("continue", "/resume"),
@@ -73,7 +76,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("security-review", "ask for it: review the changes for security"),
     ("session", "/cost prints the tokens and the cost of this session"),
     ("sessions", "/resume"),
-    ("settings", SETTINGS),
+    ("settings", CONFIG),
     ("share", "`regatta logs SESSION` prints the session"),
     ("skills", NO_EXTENSION),
     ("stats", "/cost"),
@@ -140,21 +143,23 @@ pub(super) fn for_program(text: &str) -> Option<String> {
     }
     let lower = text.to_ascii_lowercase();
     let words: Vec<_> = lower.split_whitespace().collect();
-    let grammar = public_grammar();
-    let is_own =
-        |word: &str| grammar.find_subcommand(word).is_some_and(|command| !command.is_hide_set());
     match words.as_slice() {
         ["regatta"] => Some("this is regatta: see /help".to_owned()),
-        ["regatta", next, ..] if is_own(next) || next.starts_with('-') => {
+        ["regatta", next, ..] if next.starts_with('-') => {
             Some(format!("`{}`, in a shell", one_line(text)))
         }
         ["exec"] => instead("run"),
         [word] if PROMPTS.contains(word) => None,
         [word] => instead(word),
-        [word, targets @ ..] if is_own(word) && targets.iter().all(|it| may_be_target(it)) => {
-            Some(format!("`regatta {}`, in a shell", words.join(" ")))
+        [first, ..] => {
+            // The command is recognised in any case, and its values stay as they are.
+            let rest = text.split_whitespace().skip(1);
+            let typed: Vec<_> = std::iter::once(*first).chain(rest).collect();
+            let command = meant_as_command(&typed)?;
+            let command = command.split(" (").next().unwrap_or_default();
+            Some(format!("`{}`, in a shell", one_line(command)))
         }
-        _ => None,
+        [] => None,
     }
 }
 
@@ -189,6 +194,15 @@ mod tests {
             ("exec", "!COMMAND runs a command"),
             ("sessions", "/resume"),
             ("regatta runs", "`regatta runs`, in a shell"),
+            ("regatta appply @ blue", "`regatta apply @ blue`, in a shell"),
+            ("appply @ blue", "`regatta apply @ blue`, in a shell"),
+            ("apply@ blue --dry-run", "`regatta apply @ blue --dry-run`, in a shell"),
+            ("runs show @", "`regatta runs show @`, in a shell"),
+            ("rusn show @", "`regatta runs show @`, in a shell"),
+            ("gc --dry-run", "`regatta gc --dry-run`, in a shell"),
+            ("undo @ blue", "`regatta undo @ blue`, in a shell"),
+            ("regatta undoo @", "`regatta undo @`, in a shell"),
+            ("regatta sessions", "`regatta --resume`, in a shell"),
             ("regatta run 'Fix it' -j 3", "`regatta run 'Fix it' -j 3`, in a shell"),
             ("regatta --continue", "`regatta --continue`, in a shell"),
         ] {
@@ -203,6 +217,12 @@ mod tests {
             "apply the patch",
             "show me",
             "yes",
+            "regatta fix the tests",
+            "run cargo test -q",
+            "diff the two files",
+            "logs are missing",
+            "apply the patch of @src/a.rs",
+            "fix -x in the parser",
             "",
             "regatta is what?",
         ] {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::nearest::nearest;
+
 /// The key of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
@@ -368,40 +370,9 @@ const SYNONYMS: [(&str, &str); 14] = [
     ("fallback", "retry.fallbackChains"),
 ];
 
-/// The maximum number of characters of a text that `nearest` compares.
-const COMPARED: usize = 100;
-
-/// Returns the candidate most similar to `given`, ignoring case, if one is near: it differs by two letters,
-/// or by one where one of them has at most five. Among those that are as near, one with the same letters
-/// in another order is preferred.
-#[must_use]
-pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let given: String = given.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
-    let near = |candidate: &'a str| {
-        let lower = candidate.to_lowercase();
-        let shorter = given.chars().count().min(lower.chars().count());
-        let is_same =
-            sorted(&given) == sorted(&lower) && given.chars().next() == lower.chars().next();
-        let distance = strsim::osa_distance(&given, &lower);
-        let distance = if is_same { distance.min(1) } else { distance };
-        let is_near = distance <= if shorter <= 5 { 1 } else { 2 } && distance < shorter;
-        is_near.then_some(((distance, !is_same), candidate))
-    };
-    let near = candidates.into_iter().filter_map(near).min_by_key(|(distance, _)| *distance);
-    near.map(|(_, candidate)| candidate)
-}
-
-fn sorted(text: &str) -> Vec<char> {
-    let mut letters: Vec<_> = text.chars().collect();
-    letters.sort_unstable();
-    letters
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const KEYS: [&str; 3] = ["task.maxConcurrency", "limits.wall", "env.remove"];
 
     #[test]
     fn a_key_of_another_program_leads_to_the_one_here() {
@@ -410,41 +381,5 @@ mod tests {
             assert!(Key::find(other).is_none() && !Key::is_group(other), "{other}");
             assert_eq!(Key::nearest(other), Some(key));
         }
-    }
-
-    #[test]
-    fn a_slip_of_the_hand_is_understood() {
-        for (given, meant) in [
-            ("task.maxConcurency", "task.maxConcurrency"),
-            ("TASK.MAXCONCURRENCY", "task.maxConcurrency"),
-            ("limits.wlal", "limits.wall"),
-            ("limit.wall", "limits.wall"),
-            ("env.removed", "env.remove"),
-        ] {
-            assert_eq!(nearest(given, KEYS), Some(meant), "{given}");
-        }
-    }
-
-    #[test]
-    fn something_else_is_not_taken_for_a_slip() {
-        for given in ["theme.dark", "", "xy", &"a".repeat(100_000)] {
-            assert_eq!(nearest(given, KEYS), None, "{given}");
-        }
-        assert_eq!(nearest("x", ["a", "b"]), None);
-        for (given, other) in [
-            ("foo", "fork"),
-            ("test", "cost"),
-            ("redo", "demo"),
-            ("make", "man"),
-            ("prune", "run"),
-            ("shell", "help"),
-            ("search", "each"),
-            ("theme", "tree"),
-            ("message", "merge"),
-            ("amend", "agent"),
-        ] {
-            assert_eq!(nearest(given, [other]), None, "{given}");
-        }
-        assert_eq!(nearest("jsob", ["json", "jobs"]), Some("jobs"), "the letters are the same");
     }
 }

@@ -12,6 +12,7 @@ mod mistake;
 mod models_file;
 mod narrower;
 mod prices;
+mod nearest;
 mod project;
 mod project_mark;
 mod quantity;
@@ -26,7 +27,7 @@ pub use default_settings::DEFAULT_SETTINGS;
 pub use error::{Origin, Setting, SettingsError, UnknownKey};
 pub use fallback_chains::{FallbackChains, RevertPolicy};
 pub use instructions::{TextError, read_context_file, text_or_file};
-pub use key::{Key, nearest};
+pub use key::Key;
 pub use key_store::{
     DEFAULT_KEY, KeyStore, KeyStoreError, LoginLock, LoginTokens, StoredKey, StoredKeys,
     is_key_name,
@@ -38,6 +39,7 @@ pub use models_file::{
 };
 pub use prices::ModelPrice;
 pub use project::{PROJECT_FILE, ProjectSettings, WithheldPower};
+pub use nearest::nearest;
 pub use project_mark::ProjectMark;
 pub use quantity::{
     QuantityError, parse_age, parse_cost, parse_count, parse_duration, parse_size, parse_store_size,

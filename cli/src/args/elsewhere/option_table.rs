@@ -3,7 +3,8 @@
 use crate::elsewhere::{SETTINGS, UPDATE};
 
 const ALLOWED: &str =
-    "leave it out: tools run without a question, unless --approval-mode says otherwise";
+    "leave it out: tools run without a question in a copy, unless --approval-mode says otherwise";
+const YOLO: &str = "--approval-mode yolo (no question before a tool call)";
 const IN_COPY: &str = "leave it out: each task works in a copy";
 const ALL_TOOLS: &str = "leave it out: a task has all tools and works in a copy";
 const SEARCH: &str = "leave it out: the model fetches pages with curl";
@@ -19,17 +20,17 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "-P -n --parallel --parallelism --concurrency --max-concurrency --max-procs --max-parallel --workers \
          --threads --agents=N --instances",
         "--jobs <N>",
-        "regatta run --jobs <N> TASK…",
+        "regatta run --jobs <N> TASK",
     ),
     (
         "--agents --agents-file",
         "leave it out: each TASK is an agent of its own",
-        "regatta run TASK… (each is an agent of its own)",
+        "regatta run TASK (each is an agent of its own)",
     ),
     (
         "-l --load-average --max-load --load",
         "--jobs N (so many at once; the load is not looked at)",
-        "regatta run --jobs N TASK…",
+        "regatta run --jobs N TASK",
     ),
     ("--timeout --wall --max-time --time-limit --deadline", "--limit wall=<20m>", "timeout <20m> regatta -p PROMPT"),
     (
@@ -39,8 +40,8 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "--max-budget-usd --max-cost --budget --cost",
-        "--limit cost=<2.00>USD (of each task)",
-        "regatta run --limit cost=<2.00>USD TASK",
+        "--limit cost=<DOLLARS:2.00>USD (of each task)",
+        "regatta run --limit cost=<DOLLARS:2.00>USD TASK",
     ),
     ("--max-tokens --tokens --token-limit", "--limit tokens=<400k>", "regatta run --limit tokens=<400k> TASK"),
     ("--permission-mode=plan -s=read-only --sandbox=read-only", IN_COPY, "--tools read"),
@@ -57,9 +58,9 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
          --ask-for-approval --permission-prompt-tool --yes --yes-always --no-confirm --allow-all-tools -y \
          -a=never",
         ALLOWED,
-        ALLOWED,
+        YOLO,
     ),
-    ("-s=danger-full-access --sandbox=danger-full-access --sandbox=off --sandbox=none", IN_COPY, ALLOWED),
+    ("-s=danger-full-access --sandbox=danger-full-access --sandbox=off --sandbox=none", IN_COPY, YOLO),
     ("--sandbox -s=workspace-write", IN_COPY, "regatta run TASK (works in a copy)"),
     ("-s=N", "--chunk N (so many items in a task)", "regatta run --each SPEC --chunk N --exec 'CMD {{items}}'"),
     // Git, make and curl have it.
@@ -99,9 +100,9 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     (
         "--keep-going -k --no-fail-fast --ignore-errors",
         "leave it out: when a task fails, the others go on",
-        "regatta run TASK… (when a task fails, the others go on)",
+        "regatta run TASK (when a task fails, the others go on)",
     ),
-    ("--halt --stop-on-error --exit-on-error --bail", "--fail-fast", "regatta run --fail-fast TASK…"),
+    ("--halt --stop-on-error --exit-on-error --bail", "--fail-fast", "regatta run --fail-fast TASK"),
     (
         "--delimiter",
         "tr <SIGN:','> '\\n' | regatta run --each - …",
@@ -117,7 +118,7 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "leave it out: each line of --each - is an item",
         "regatta run --each - 'What to do with {{item}}'",
     ),
-    ("-B --always-make", "leave it out: each run does all its tasks", "regatta run TASK…"),
+    ("-B --always-make", "leave it out: each run does all its tasks", "regatta run TASK"),
     ("-0 --print0", "--null", "regatta run --each - --null 'What to do with {{item}}'"),
     ("--stdin", "--each -", "leave it out: standard input comes before the prompt"),
     ("-a --arg-file --items --input", "--each @<FILE>", "@<FILE> (as a prompt)"),
@@ -145,13 +146,13 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "regatta run --each SPEC --exec 'CMD {{item}}'",
     ),
     (
-        "-L --max-args --max-lines --batch-size --chunk-size",
+        "-L --max-args --max-lines --batch --batch-size --chunk-size",
         "--chunk <N>",
         "regatta run --each SPEC --chunk <N> --exec 'CMD {{items}}'",
     ),
     ("--command --cmd --run", "--exec <CMD>", "regatta run --exec <CMD>"),
     // Of pytest, and nearly that of xargs.
-    ("-x", "--fail-fast", "regatta run --fail-fast TASK…"),
+    ("-x", "--fail-fast", "regatta run --fail-fast TASK"),
     ("-c=model= --config=model=", "--model <MODEL>", "--model <MODEL>"),
     ("-c=model_provider= --config=model_provider=", "--model <PROVIDER>/ID", "--provider <PROVIDER> --model ID"),
     (
@@ -172,6 +173,16 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("--system --system-prompt-file", "say it in each TASK or in AGENTS.md", "--system-prompt <TEXT>"),
     ("--append-system-prompt-file", "say it in each TASK or in AGENTS.md", "--append-system-prompt <FILE>"),
     ("--system-prompt --append-system-prompt", "say it in each TASK or in AGENTS.md", ""),
+    (
+        "--allowedTools=RULE --allowed-tools=RULE",
+        "--approval-mode ask (and the setting approvals.allow with <RULE>)",
+        "--approval-mode ask (and the setting approvals.allow with <RULE>)",
+    ),
+    (
+        "--disallowedTools=RULE --disallowed-tools=RULE --exclude-tools=RULE",
+        "the setting approvals.deny (with <RULE>)",
+        "the setting approvals.deny (with <RULE>)",
+    ),
     ("--allowedTools --allowed-tools", ALL_TOOLS, "--tools <TOOLS:read,write>"),
     (
         "--disallowedTools --disallowed-tools --exclude-tools",
@@ -227,11 +238,11 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("--no-progress", "--progress none", "--progress none"),
     ("--bar --eta", "--progress live", "--progress live"),
     ("--joblog", "regatta runs show RUN --json", "regatta logs SESSION"),
-    ("--keep-order", "leave it out: work lands in the order of the tasks", "regatta run TASK…"),
+    ("--keep-order", "leave it out: work lands in the order of the tasks", "regatta run TASK"),
     (
         "--dry --what-if --just-print --check --recon --simulate",
         "--dry-run",
-        "regatta run --dry-run TASK…",
+        "regatta run --dry-run TASK",
     ),
     ("--branch -b=WORD", "--merge branch\n--onto <BRANCH>", "regatta run --merge branch TASK"),
     ("--stack", "--merge stack (a commit per task)", "regatta run --merge stack TASK"),
@@ -276,7 +287,7 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "regatta run --merge none TASK",
     ),
     ("--no-verify", "leave it out: no hooks run", "leave it out: only the model commits"),
-    ("--force", "leave it out: what conflicts is kept", ALLOWED),
+    ("--force", "leave it out: what conflicts is kept", YOLO),
     ("--test-cmd --lint-cmd --test", "--verify <CMD>", "regatta run --verify <CMD> TASK"),
     (
         "--retries --retry --rerun-failed",

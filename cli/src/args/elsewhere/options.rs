@@ -13,7 +13,7 @@ pub(crate) enum CommandKind {
 }
 
 /// A way in which the table may have a value: `NAME=VALUE`, `NAME=KEY=` for a value `KEY=…`, `NAME=N` for a
-/// number, and `NAME=WORD` for one word.
+/// number, `NAME=RULE` for what has `(` in it, and `NAME=WORD` for one word.
 struct ValueKind<'a> {
     name: String,
     /// What the places of the row are filled with.
@@ -30,6 +30,9 @@ fn kinds_of(value: &str) -> Vec<ValueKind<'_>> {
     }
     if value.parse::<u64>().is_ok() {
         kinds.push(ValueKind { name: "N".to_owned(), value });
+    }
+    if value.contains('(') {
+        kinds.push(ValueKind { name: "RULE".to_owned(), value });
     }
     if !value.contains(char::is_whitespace) && value.starts_with(char::is_alphabetic) {
         kinds.push(ValueKind { name: "WORD".to_owned(), value });
@@ -101,7 +104,11 @@ pub(super) mod tests {
             for typed in OPTIONS.iter().flat_map(|(names, ..)| names.split(' ')) {
                 let (word, value) = typed.split_once('=').unzip();
                 let word = word.unwrap_or(typed);
-                let value = value.map(|value| if value == "N" { "7" } else { value });
+                let value = value.map(|value| match value {
+                    "N" => "7",
+                    "RULE" => "Bash(git *)",
+                    value => value,
+                });
                 let instead = option(word, kind, value, &|_| false);
                 // A flag may take a value elsewhere.
                 let is_meant = value.is_some() || instead.is_some() != taken.contains(word);

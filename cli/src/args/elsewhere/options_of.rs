@@ -1,6 +1,6 @@
 //! Options of other programs in the commands other than `regatta run` and a session.
 
-use crate::elsewhere::with_value;
+use crate::elsewhere::{SETTINGS, with_value};
 
 /// Options of other programs, with what does the same in a command that is neither `regatta run` nor a
 /// session, or behind `--each`. None of these removes more than was asked for.
@@ -21,6 +21,11 @@ const OPTIONS_OF: &[(&str, &str, &str)] = &[
     ("run --each", "-n", "--jobs <N>\n--chunk <N> (so many items in a task)"),
     ("runs", "--last --max-count --head", "-n <N>"),
     ("runs list", "--last --max-count --head", "-n <N>"),
+    (
+        "runs retry",
+        "-m --merge --onto --branch",
+        "leave it out: it lands where its run has landed\nregatta apply RUN --branch NAME (lands kept work there)",
+    ),
     ("runs", "-a", "--all"),
     ("runs list", "-a", "--all"),
     ("runs", "-w -f --watch --follow", "regatta logs @ --follow"),
@@ -36,6 +41,27 @@ const OPTIONS_OF: &[(&str, &str, &str)] = &[
     ("apply", "-a --all", "--kept (lands unfinished and unverified work, too)"),
     ("apply", "--commit", "git commit (after it)"),
     ("apply", "-n", "--dry-run"),
+    ("apply", "-R --reverse --revert", "regatta undo RUN"),
+    ("apply", "-3 --3way --three-way", "leave it out: later edits are merged"),
+    (
+        "apply",
+        "--abort --quit",
+        "leave it out: a landing is whole or not at all\nregatta undo RUN (takes it back)",
+    ),
+    ("apply", "--continue --skip", "regatta conflicts RUN\nregatta apply RUN (lands what is left)"),
+    ("config", "--get", "regatta config <KEY>"),
+    ("config", "-l --list --all --show", "regatta config"),
+    ("config", "-e --edit --set --unset --add --global --local --system --file", SETTINGS),
+    (
+        "discard",
+        "-a --all --kept",
+        "leave it out: without a task it removes the work of the whole run",
+    ),
+    ("login", "--provider --name", "regatta login <PROVIDER>"),
+    ("logout", "--provider --name", "regatta logout <PROVIDER>"),
+    ("results", "--failed --errors --failures", "--only failed"),
+    ("results", "--done --success --ok", "--only done"),
+    ("trust", "--remove --delete --forget --untrust --reset", "--revoke <NAME>"),
     (
         "undo",
         "-f --force --hard",

@@ -10,16 +10,20 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{SECRET, can_converse, command_names, has_help, names_of_runs, public_grammar};
 use crate::args::elsewhere;
 use crate::args::{Arguments, Command, LaunchArgs};
-use crate::elsewhere::{TypedOption, may_be_target, split, with_options};
+use crate::elsewhere::{TypedLine, TypedOption, may_be_target, with_options};
 use crate::not_implemented;
 use crate::render::{shell_word, shell_words};
 use regatta::error::Error;
 
 mod files;
+mod in_conversation;
 mod tasks;
+mod with_rest;
 
 pub(crate) use files::glob_of;
+pub(crate) use in_conversation::meant_as_command;
 use tasks::refuse_run;
+use with_rest::{with_rest, with_targets};
 
 /// What stands behind a command that sends a mistyped word after all.
 const ASKS: &str = "(asks a model)";
@@ -86,15 +90,21 @@ fn refuse_session(
         Vec::new()
     };
     if !instead.is_empty() {
-        let rest = (!rest.is_empty()).then(|| format!("regatta -p {} {ASKS}", shell_words(rest)));
+        // Prompts behind the word are those of the command, and other words are its targets.
+        let is_prompt = rest.iter().any(|word| !is_one_word(word));
+        let prompt = if is_prompt { shell_words(rest) } else { shell_word(&words.join(" ")) };
+        let rest = (!rest.is_empty()).then(|| format!("regatta -p {prompt} {ASKS}"));
         return Err(with_hints(no_command(first), instead.into_iter().chain(rest), &options));
     }
     let prompts: Vec<_> = words.iter().filter(|word| !names_file(word)).collect();
     if prompts.len() > 1 && prompts.iter().all(|word| is_one_word(word)) {
         let count = prompts.len();
-        return Err(Error::usage(format!("these are {count} prompts of one word each"))
-            .hint(format!("regatta -p {}", shell_word(&words.join(" "))))
-            .hint(format!("regatta -p -- {}", shell_words(words))));
+        let hints = [
+            format!("regatta -p {}", shell_word(&words.join(" "))),
+            format!("regatta -p -- {}", shell_words(words)),
+        ];
+        let error = Error::usage(format!("these are {count} prompts of one word each"));
+        return Err(with_hints(error, hints, &options));
     }
     Ok(())
 }
@@ -132,9 +142,7 @@ pub(super) fn typed_from<'a>(first: &str, line: &'a [OsString]) -> Vec<&'a str> 
 
 /// Returns the options of `command` that a line has.
 pub(super) fn typed_options(command: &str, line: &[OsString]) -> Vec<TypedOption> {
-    let words: Vec<_> = line.iter().skip(1).filter_map(|word| word.to_str()).collect();
-    let grammar = public_grammar();
-    grammar.find_subcommand(command).map(|command| split(command, &words).0).unwrap_or_default()
+    TypedLine::of(command, line).options().to_vec()
 }
 
 /// Returns whether a word is the option `-p`, alone or with others such as in `-cp`.
@@ -255,6 +263,13 @@ fn instead_of(words: &[&str], folder: &Path) -> Vec<String> {
         let name = nearest(word, names.iter().map(String::as_str))?;
         Some(vec![with_rest(&format!("regatta {name}"), rest)])
     };
+    // A command with its target, such as `apply@`.
+    let with_target = || {
+        let (name, target) = word.split_at(word.find('@').filter(|at| *at > 0)?);
+        let name = own(name)?;
+        let rest: Vec<_> = std::iter::once(target).chain(rest.iter().copied()).collect();
+        Some(vec![with_rest(&format!("regatta {name}"), &rest)])
+    };
     // A command in two words, such as `un do`.
     let in_two = || {
         let (second, rest) = rest.split_first()?;
@@ -269,11 +284,12 @@ fn instead_of(words: &[&str], folder: &Path) -> Vec<String> {
     };
     let of_run = || may_be_target(word).then(|| vec![with_targets("regatta runs show", words)]);
     let near_other = || {
-        let name = nearest(word, elsewhere::commands().chain(not_implemented::commands()))?;
+        let name = nearest(word, elsewhere::spelled().chain(not_implemented::commands()))?;
         let words: Vec<_> = std::iter::once(name).chain(rest.iter().copied()).collect();
         known(&words)
     };
     in_two()
+        .or_else(with_target)
         .or_else(listed)
         .or_else(|| known(words))
         .or_else(near)
@@ -287,38 +303,6 @@ fn instead_of(words: &[&str], folder: &Path) -> Vec<String> {
 /// Returns what does here what a command of other programs, or one that is planned, does.
 fn known(words: &[&str]) -> Option<Vec<String>> {
     elsewhere::command(words).or_else(|| not_implemented::instead_of_command(words))
-}
-
-/// Returns a command that was meant with what was typed behind it, unless those are words only, which would be
-/// prompts.
-fn with_rest(command: &str, rest: &[&str]) -> String {
-    match rest.iter().any(|word| word.starts_with('-')) {
-        true => format!("{command} {}", shell_words(rest)),
-        false if command == "regatta run" && !rest.is_empty() => {
-            format!("{command} {}", shell_word(&rest.join(" ")))
-        }
-        false => with_targets(command, rest),
-    }
-}
-
-/// Returns a command with what stands behind it, if that names a run or tasks of it.
-fn with_targets(command: &str, rest: &[&str]) -> String {
-    let is_kept = |first: &&str| may_be_target(first) || takes_names(command);
-    match rest.first().is_some_and(is_kept) {
-        true => format!("{command} {}", shell_words(rest)),
-        false => command.to_owned(),
-    }
-}
-
-/// Returns whether a command takes names that are no runs, tasks or prompts, such as that of a shell.
-fn takes_names(command: &str) -> bool {
-    let grammar = public_grammar();
-    let mut words = command.split(' ').skip(1);
-    let command = words.try_fold(&grammar, |command, word| command.find_subcommand(word));
-    let names = command.into_iter().flat_map(clap::Command::get_positionals);
-    let mut names = names.filter_map(clap::Arg::get_value_names).flatten().peekable();
-    names.peek().is_some()
-        && names.all(|name| !["RUN", "TASK", "PROMPT"].iter().any(|it| name.contains(it)))
 }
 
 fn is_in_repository(folder: &Path) -> bool {

@@ -205,7 +205,7 @@ fn a_name_or_value_that_does_not_exist_is_refused_with_the_nearest_or_with_all()
         ),
         (
             &["run", "--exec", "true", "--limit", "fuel=5"],
-            "error: invalid value `fuel=5` for `--limit`\n  because the limits are wall, output, turns, tokens and cost\n  try: --limit wall=5\n  try: regatta run --help",
+            "error: invalid value `fuel=5` for `--limit`\n  because the limits are wall, output, turns, tokens and cost\n  try: regatta run --help",
         ),
         (
             &["run", "--exec", "true", "--limit", "wall"],

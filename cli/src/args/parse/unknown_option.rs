@@ -7,11 +7,11 @@ use std::path::Path;
 use clap::Arg;
 use config::nearest;
 
-use super::{SECRET, command_of, help, mistyped, public_grammar};
+use super::{SECRET, command_of, help, mistyped, other_lines, public_grammar};
 use crate::args::MergeChoice;
 use crate::args::elsewhere::{self, CommandKind};
 use crate::args::parse::launch_line::LAUNCH;
-use crate::elsewhere::level;
+use crate::elsewhere::{TypedLine, level};
 use crate::render::shell_word;
 use regatta::error::Error;
 
@@ -80,7 +80,11 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
     let is_whole = |word: &&str| word.starts_with(part) && !part.starts_with("--");
     let word = words.iter().copied().find(is_whole).unwrap_or(part);
     if !word.starts_with('-') {
-        return Error::usage(format!("unexpected argument `{part}`")).hint(help(command));
+        let error = Error::usage(format!("unexpected argument `{part}`"));
+        return other_lines(command, line)
+            .into_iter()
+            .chain([help(command)])
+            .fold(error, Error::hint);
     }
     // Without a command, what stands first may be one with a mistake in it.
     if let (None, Some(first)) = (command, words.get(2))
@@ -108,7 +112,9 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
     });
     let name = part.split('=').next().unwrap_or_default();
     let instead = long.or_else(|| instead_of(name, word, command, &words));
-    instead.into_iter().flatten().chain([help(command)]).fold(error, Error::hint)
+    let typed = TypedLine::of(command.unwrap_or(LAUNCH), line).without(value_of(name, &words));
+    let instead = instead.into_iter().flatten().map(|hint| typed.complete(&hint));
+    instead.chain([help(command)]).fold(error, Error::hint)
 }
 
 /// Returns the error of an option without its value, where the next option was taken for it: `--name -x`.
@@ -219,7 +225,7 @@ fn find<'a>(command: &'a clap::Command, option: &str) -> Option<&'a Arg> {
 
 /// Returns the value that was typed for an option, if there is one: `N` of `-PN`, `--option=N` and
 /// `--option N`.
-fn value_of<'a>(name: &str, words: &[&'a str]) -> Option<&'a str> {
+pub(super) fn value_of<'a>(name: &str, words: &[&'a str]) -> Option<&'a str> {
     let is_long = name.starts_with("--");
     let attached = |word: &&'a str| {
         let rest = word.strip_prefix(name)?;

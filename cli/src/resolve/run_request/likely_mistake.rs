@@ -3,6 +3,42 @@
 use super::{RunRequest, TaskSource};
 use regatta::each::{NamedPrompt, WorkTemplate};
 
+/// Words with which a prompt begins that says what to do: with such a word, `NAME=` is meant as a name.
+const VERBS: [&str; 32] = [
+    "add",
+    "build",
+    "change",
+    "check",
+    "clean",
+    "convert",
+    "create",
+    "delete",
+    "describe",
+    "do",
+    "document",
+    "explain",
+    "find",
+    "fix",
+    "implement",
+    "improve",
+    "make",
+    "migrate",
+    "move",
+    "port",
+    "refactor",
+    "remove",
+    "rename",
+    "replace",
+    "review",
+    "run",
+    "split",
+    "test",
+    "translate",
+    "update",
+    "use",
+    "write",
+];
+
 impl RunRequest {
     /// Returns a note about a likely mistake: words without quotes are tasks of one word each, a prompt
     /// without placeholders is the same for each item, and the only prompt needs no name before it.
@@ -25,11 +61,12 @@ impl RunRequest {
             | TaskSource::Command(_) => return None,
         };
         if let [NamedPrompt { name: Some(name), prompt }] = prompts.as_slice()
-            && prompt.starts_with(|first: char| first.is_lowercase())
+            && let Some(first) = prompt.split_whitespace().next()
+            && first.starts_with(char::is_lowercase)
+            && !VERBS.contains(&first)
         {
             return Some(format!(
-                "`{name}=` names the task, and its prompt begins with `{}`; a blank before `{name}=` makes it a part of the prompt",
-                prompt.split_whitespace().next().unwrap_or_default()
+                "`{name}=` names the task, and its prompt begins with `{first}`; a blank before `{name}=` makes it a part of the prompt"
             ));
         }
         let single = |prompt: &NamedPrompt| {

@@ -83,7 +83,9 @@ fn words_that_may_have_lost_their_quotes_are_remarked_upon() {
         told.starts_with("`mode=` names the task, and its prompt begins with `fast`"),
         "{told}"
     );
-    for words in [&["n=2 is wrong"][..], &["docs=Fix it"], &["a=fix it", "b=test it"]] {
+    for words in
+        [&["n=2 is wrong"][..], &["docs=Fix it"], &["auth=write tests"], &["a=fix it", "b=test it"]]
+    {
         assert_eq!(note(words), None, "{words:?}");
     }
     let each = |prompt: &str| {

@@ -26,11 +26,14 @@ pub struct NamedPrompt {
 
 impl NamedPrompt {
     /// Parses a prompt of the command line. Only lower-case letters, digits and `-` before a `=` are a
-    /// name, and none where a digit or another `=` follows, so that `DEBUG=1 fails`, `n=2 is wrong` and
-    /// `a == b` are prompts.
+    /// name, and none where a digit, another `=` or a URL follows, so that `DEBUG=1 fails`, `n=2 is wrong`,
+    /// `a == b` and `url=https://a.b fails` are prompts.
     pub fn parse(text: &str) -> Self {
-        let is_value =
-            |rest: &str| rest.starts_with(|first: char| first == '=' || first.is_ascii_digit());
+        let is_url =
+            |rest: &str| rest.split_whitespace().next().is_some_and(|word| word.contains("://"));
+        let is_value = |rest: &str| {
+            rest.starts_with(|first: char| first == '=' || first.is_ascii_digit()) || is_url(rest)
+        };
         let named = text.split_once('=').filter(|(_, rest)| !is_value(rest));
         let named = named.and_then(|(name, rest)| Some((chosen_name(name).ok()?, rest)));
         match named {
@@ -221,6 +224,8 @@ mod tests {
             ("n=2 is wrong here", None, "n=2 is wrong here"),
             ("timeout=30s is too short", None, "timeout=30s is too short"),
             ("mode=fast breaks it", Some("mode"), "fast breaks it"),
+            ("url=https://a.b is bad", None, "url=https://a.b is bad"),
+            ("docs=see https://a.b", Some("docs"), "see https://a.b"),
             ("n= 2 tests fail", Some("n"), " 2 tests fail"),
             ("a b=c", None, "a b=c"),
             ("a_b=c", None, "a_b=c"),

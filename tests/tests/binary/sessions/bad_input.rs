@@ -118,11 +118,11 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
     for (line, hint) in [
         ("appply @ blue", "try: regatta apply"),
         ("exec ls", " ls\n  try: regatta run --exec ls\n"),
-        ("--yolo it", "try: leave it out"),
+        ("--yolo it", "try: --approval-mode yolo"),
         ("--allowedTools Read it", "try: --tools read\n"),
         ("--mode text appply @ blue", "try: regatta apply"),
         ("claude -p hello", " hello\n  try: regatta run"),
-        ("-p explain the build", "try: regatta -p 'explain the build'"),
+        ("-p explain the build", &format!("try: regatta -p {url} 'explain the build'")),
     ] {
         let _none = refused(typed(line), &["error: ", hint]);
     }
@@ -135,9 +135,18 @@ fn neither_a_mistyped_command_nor_a_prompt_in_a_script_without_an_option_for_it_
     }
     let session = scene.place.regatta(&scene.folder).words(&url).arg("fix it all");
     let why = "cannot begin a conversation: standard input is not a terminal";
-    let _none = refused(session.stdin("").run(), &[why, "try: regatta -p 'fix it all' (answers"]);
+    let _none = refused(
+        session.stdin("").run(),
+        &[why, &format!("try: regatta -p {url} 'fix it all' (answers")],
+    );
     let json = scene.place.regatta(&scene.folder).words(&url).words("--json").arg("fix it all");
-    let _none = refused(json.stdin("").run(), &[why, "try: regatta -p --json 'fix it all'"]);
+    let _none = refused(
+        json.stdin("").run(),
+        &[why, &format!("try: regatta -p {url} --json 'fix it all'")],
+    );
+    let dashes = scene.place.regatta(&scene.folder).words("--approval-mode ask -- undo @");
+    let as_one = "try: regatta -p --approval-mode ask 'undo @' (answers";
+    let _none = refused(dashes.stdin("").run(), &[why, as_one]);
     let listed = scene.place.regatta(&scene.folder).words(&url).arg("fix it all").arg("-r");
     let _none = refused(listed.stdin("").run(), &["`--resume` needs the id of a session"]);
     let alone = scene.place.regatta(&scene.folder);

@@ -98,8 +98,15 @@ pub(super) fn instead_of(words: &[&str]) -> Option<String> {
     }
 }
 
-/// Returns what does something with each file of a folder, if `word` names one.
+/// Returns what does something with each file of a folder, if `word` names one. A folder that need not be in
+/// this repository is one to work in.
 pub(super) fn instead_of_folder(word: &str) -> Option<String> {
+    let is_elsewhere = word.starts_with('/')
+        || word.split('/').all(|part| part.starts_with('.'))
+        || word.split('/').any(|part| part == "..");
+    if is_elsewhere && Path::new(word).is_dir() {
+        return Some(format!("regatta --repo {} (works there)", shell_word(word)));
+    }
     let files = format!("{}/**", word.trim_end_matches('/'));
     Path::new(word).is_dir().then(|| {
         format!("regatta run --each {} 'What to do with {{{{item}}}}'", shell_word(&files))
@@ -135,8 +142,13 @@ mod tests {
         std::fs::set_permissions(&program, mode).expect("a mode can be set");
         assert_eq!(instead_of(&[&program]), Some(format!("regatta run --exec {program}")));
         assert_eq!(instead_of(&[at]), None);
-        let each = instead_of_folder(at).expect("it is there");
-        assert!(each.starts_with(&format!("regatta run --each '{at}/**' ")), "{each}");
+        for (word, instead) in [
+            (at, format!("regatta --repo {at} (works there)")),
+            ("..", "regatta --repo .. (works there)".to_owned()),
+            ("src/", "regatta run --each 'src/**' 'What to do with {{item}}'".to_owned()),
+        ] {
+            assert_eq!(instead_of_folder(word), Some(instead), "{word}");
+        }
         assert_eq!(instead_of_folder(&program), None);
         // The tests work in the folder of this crate.
         assert_eq!(instead_of(&["Cargo.toml"]).as_deref(), Some("regatta run --exec 'cargo test'"));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::ThinkingLevel;
+use providers::known_providers;
 
 use super::super::family::ModelName;
 use super::{ListedModel, ModelDirectory};
@@ -43,6 +44,17 @@ impl ModelDirectory {
                 _several => format!("{why}: {}", models.join(", ")),
             });
         }
+        let makers = offered.iter().filter_map(|model| model.id.split_once('/'));
+        let is_known = |maker: &str| known_providers().any(|provider| provider.id == maker);
+        let is_offered = |maker: &str| offered.iter().any(|model| model.provider == maker);
+        let makers = makers.filter(|(maker, _)| is_known(maker) && !is_offered(maker));
+        let made = makers
+            .map(|(maker, id)| format!("--model {maker}/{id} (with a key: regatta login {maker})"));
+        let local = is_of_local_family(name).then(|| {
+            format!("--model ollama/{name} (on this machine, after `ollama pull {name}`)")
+        });
+        let instead: BTreeSet<String> = made.chain(local).collect();
+        let error = instead.into_iter().fold(error, Error::hint);
         error.hint("regatta models (those that can be used)")
     }
 
@@ -81,6 +93,12 @@ impl ModelDirectory {
         let relatives = self.models.iter().filter(is_relative);
         relatives.min_by_key(|model| (model.id.matches('/').count(), model.obstacle.is_some()))
     }
+}
+
+/// Returns whether a name without a provider is of a family whose models run on the user's machine.
+fn is_of_local_family(name: &str) -> bool {
+    let families = ["codellama", "gemma", "llama", "mistral", "phi", "qwen"];
+    !name.contains('/') && families.iter().any(|family| name.starts_with(family))
 }
 
 impl ListedModel {
