@@ -7,13 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::approvals::{Decision, refusal, refusal_by_user, refusal_unanswered};
 use engine::ports::{Ask, CancelToken, ToolOutcome, ToolOutput, TrustedRules, WorkspaceView};
-use engine::tools::{CallGate, Decided, Subject, ToolSet};
+use engine::tools::{CallGate, ChangeShown, Decided, Subject, ToolSet};
 use protocol::{ApprovalRule, Question, QuestionChoice, QuestionId, ToolCall, quote_within};
 
 use super::turns::{Turn, Turns};
 
-/// The longest part of a call in a question, in characters.
-const SHOWN: usize = 200;
+/// How many characters of the beginning and of the end of a call a question has.
+const FIRST_SHOWN: usize = 3_000;
+const LAST_SHOWN: usize = 900;
+
+/// The longest folder in a question, in characters.
+const FOLDER_SHOWN: usize = 200;
 
 const ONCE: &str = "once";
 const SESSION: &str = "session";
@@ -76,23 +80,33 @@ impl Approver {
         self.unbegun.clone()
     }
 
-    /// Returns the outcome of a call that must not run; `None` if it may.
-    pub(super) async fn refused(
+    /// Waits until a call may run. Returns whether the change that it makes may be shown.
+    ///
+    /// # Errors
+    /// The outcome of a call that must not run.
+    pub(super) async fn cleared(
         &self,
         tools: &ToolSet,
         (call, turn): (&ToolCall, Turn),
         view: &dyn WorkspaceView,
         cancel: &CancelToken,
-    ) -> Option<ToolOutcome> {
+    ) -> Result<ChangeShown, ToolOutcome> {
+        let mut shown = ChangeShown::No;
         let why = tokio::select! {
             biased;
             () = cancel.cancelled() => Some(ABORTED.to_owned()),
-            why = self.why_not(tools, (call, &turn), view) => why,
+            why = async {
+                let decided = self.gate.decide(tools, call, view).await;
+                shown = self.gate.shows_change(&decided);
+                self.why_not(tools, (call, &turn), view, (decided, shown)).await
+            } => why,
         };
         let was_withdrawn = !self.unbegun.remove(&call.id);
         drop(turn);
-        let why = why.or_else(|| was_withdrawn.then(|| ABORTED.to_owned()))?;
-        Some(ToolOutcome::Refused(ToolOutput::text(why)))
+        match why.or_else(|| was_withdrawn.then(|| ABORTED.to_owned())) {
+            Some(why) => Err(ToolOutcome::Refused(ToolOutput::text(why))),
+            None => Ok(shown),
+        }
     }
 
     /// Returns why a call must not run; `None` if it may.
@@ -102,7 +116,6 @@ impl Approver {
         (call, turn): (&ToolCall, &Turn),
         view: &dyn WorkspaceView,
     ) -> Option<String> {
-        let decided = self.gate.decide(tools, call, view).await;
         let Decision::Ask(reason) = &decided.decision else {
             return refusal(&call.name, &decided.what, &decided.decision);
         };
@@ -116,13 +129,20 @@ impl Approver {
         let trusted = self.trust.rules.rules(&self.trust.folder).await;
         if trusted.as_ref().is_ok_and(|rules| self.gate.is_allowed_by(rules, &decided)) {
             return None;
+        (decided, shown): (Decided, ChangeShown),
         }
         let Some(ask) = &self.ask else {
             return refusal(&call.name, &decided.what, &decided.decision);
         };
         let mut always = trusted.map(|_| self.gate.always(&decided));
+        let diff = match shown {
+            ChangeShown::Yes => tools.preview(call, view).await,
+            ChangeShown::No => None,
+        };
         loop {
-            match ask.ask(question(call, &decided, reason, &always)).await.as_deref() {
+            let question = question(call, &decided, reason, &always);
+            let question = Question { diff: diff.clone(), ..question };
+            match ask.ask(question).await.as_deref() {
                 Some(ONCE) => return None,
                 Some(SESSION) => {}
                 Some(ALWAYS) => {
@@ -184,10 +204,41 @@ fn question(
 
 /// The folder stands before the command, whose end may be cut off.
 fn question_text(tool: &str, Decided { what, folder, .. }: &Decided) -> String {
-    let what = quote_within(what, SHOWN);
+    let what = call_text(what);
     let Some(folder) = folder.as_deref() else {
         return format!("{tool} {what}").trim_end().to_owned();
     };
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
-    format!("{tool} in {}: {what}", quote_within(&folder.to_string_lossy(), SHOWN))
+    format!("{tool} in {}: {what}", quote_within(&folder.to_string_lossy(), FOLDER_SHOWN))
 }
+
+/// Returns what a call is about as a printable line: whole, or its beginning and its end.
+fn call_text(what: &str) -> String {
+    let count = what.chars().count();
+    let left_out = count.saturating_sub(FIRST_SHOWN + LAST_SHOWN);
+    if left_out == 0 {
+        return quote_within(what, usize::MAX);
+    }
+    let first: String = what.chars().take(FIRST_SHOWN).collect();
+    let last: String = what.chars().skip(FIRST_SHOWN + left_out).collect();
+    let [first, last] = [first, last].map(|part| quote_within(&part, usize::MAX));
+    format!("{first} … {left_out} more characters … {last}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_has_the_whole_command_or_its_beginning_and_its_end_with_what_is_left_out_counted()
+    {
+        assert_eq!(call_text("make\n\u{1b}[2J"), "make\\n\\u{1b}[2J");
+        let command = format!("echo {}; touch evil", "a".repeat(10_000));
+        let text = call_text(&command);
+        assert!(text.starts_with("echo aaa") && text.ends_with("aaa; touch evil"), "{text}");
+        assert!(text.contains("aaa … 6117 more characters … aaa"), "{text}");
+        let command = "x".repeat(FIRST_SHOWN + LAST_SHOWN);
+        assert_eq!(call_text(&command), command);
+    }
+}
+        diff: None,

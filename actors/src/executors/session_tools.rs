@@ -12,7 +12,7 @@ use engine::ports::{
     LineSink, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
     Visibility, WorkspaceView,
 };
-use engine::tools::{CallGate, ToolSet};
+use engine::tools::{CallGate, ChangeShown, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use protocol::ToolCall;
@@ -146,9 +146,10 @@ impl SessionTools {
         };
         let decided = async {
             let (view, cancel) = (self.view.as_ref(), &context.cancel);
-            match self.approver.refused(&self.set, (&call, turn), view, cancel).await {
-                Some(refused) => refused,
-                None => self.set.call(call, &context).await,
+            match self.approver.cleared(&self.set, (&call, turn), view, cancel).await {
+                Err(refused) => refused,
+                Ok(ChangeShown::Yes) => self.set.call(call, &context).await,
+                Ok(ChangeShown::No) => without_diff(self.set.call(call, &context).await),
             }
         };
         let outcome = AssertUnwindSafe(decided).catch_unwind().await;
@@ -162,6 +163,16 @@ impl SessionTools {
         })
     }
 }
+/// Removes the diff from the details of a call, which has lines of a file that may not be read.
+fn without_diff(mut outcome: ToolOutcome) -> ToolOutcome {
+    if let ToolOutcome::Output(output) = &mut outcome
+        && let Some(details) = output.details.as_mut().and_then(serde_json::Value::as_object_mut)
+    {
+        details.remove("diff");
+    }
+    outcome
+}
+
 
 /// Builds the tools of one factory within the deadline. A factory that panics builds no tool.
 async fn built(
@@ -176,4 +187,21 @@ async fn built(
         }
         Err(_elapsed) => failed(format!("building took longer than {} s", BUILDING.as_secs())),
     }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_diff_that_may_not_be_shown_is_taken_out_of_the_details() {
+        let details = json!({ "path": "x", "diff": "-secret" });
+        let output = ToolOutput::text("done").with_details(details);
+        let ToolOutcome::Output(output) = without_diff(ToolOutcome::Output(output)) else {
+            panic!("it is a result")
+        };
+        assert_eq!(output.details, Some(json!({ "path": "x" })));
+    }
+}
 }

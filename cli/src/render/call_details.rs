@@ -1,10 +1,32 @@
 //! All about a call that a person is asked about.
 
-use protocol::ToolCall;
+use protocol::{Question, ToolCall, quote_within};
 use serde_json::Value;
 
+/// All about a call: printable lines, in which what cannot be seen is shown, because a person decides by them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallDetails {
+    /// Why it is asked, and the whole command or the arguments.
+    pub lines: Vec<String>,
+    /// The diff of the file that it changes, if it is known.
+    pub diff: Vec<String>,
+}
+
+/// Returns all about the call that a question is about.
+#[must_use]
+pub fn call_details(question: &Question, call: Option<&ToolCall>) -> CallDetails {
+    let printable = |line: &str| quote_within(line, usize::MAX);
+    let diff: Vec<_> = question.diff.iter().flat_map(|diff| diff.lines()).map(printable).collect();
+    let mut lines = vec![printable(&question.reason)];
+    if diff.is_empty() {
+        let request = call.into_iter().flat_map(request_details);
+        lines.extend(request.map(|line| printable(&line)));
+    }
+    CallDetails { lines, diff }
+}
+
 /// Returns the whole command of a call, what it changes, or its arguments.
-pub fn request_details(call: &ToolCall) -> Vec<String> {
+fn request_details(call: &ToolCall) -> Vec<String> {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let marked = |mark: &str, text: &str| -> Vec<String> {
         text.lines().map(|line| format!("{mark}{line}")).collect()

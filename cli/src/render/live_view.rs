@@ -97,8 +97,9 @@ impl LiveView {
         self.draw_frame(now, |input, palette| {
             let FrameInput { size: Size { columns, rows }, .. } = input;
             let label = |task: &TaskName| run.label(task);
-            let question = questions.show(&label, columns.saturating_sub(1), palette);
-            let rows = rows.saturating_sub(usize::from(question.is_some()));
+            let room = Size { columns: columns.saturating_sub(1), rows };
+            let question = questions.show(&label, room, palette);
+            let rows = rows.saturating_sub(question.len());
             let input = FrameInput { size: Size { columns, rows }, ..input };
             frame(run, input, palette).into_iter().chain(question).collect()
         });

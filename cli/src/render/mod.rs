@@ -23,6 +23,7 @@ mod patch;
 mod print_status;
 mod printable;
 mod progress_lines;
+mod question_text;
 mod renderer;
 mod run_questions;
 mod run_view;
@@ -39,7 +40,7 @@ mod transcript;
 mod unverified;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
-pub use call_details::request_details;
+pub use call_details::{CallDetails, call_details};
 pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
 pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};
 pub use empty_answer::empty_answer;
@@ -63,6 +64,7 @@ pub use printable::{
     cut, escaped, fit, one_line, printable_json, visible_line, visible_text, width,
 };
 pub use progress_lines::fallback_note;
+pub use question_text::{question_keys, question_text};
 pub use regatta::text::{
     kept_workspace_note, left_out_lines, left_out_note, rescue_line, shell_word, shell_words,
     size_text,

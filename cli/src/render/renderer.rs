@@ -204,7 +204,7 @@ impl Renderer for RunRenderer {
     }
 
     fn key(&mut self, key: char) -> Option<(QuestionId, String)> {
-        match self.questions.key(key)? {
+        match self.questions.key(key, self.view.progress_palette)? {
             QuestionKey::Answer(question, choice) => Some((question, choice)),
             QuestionKey::Details(lines) => {
                 if let ProgressDisplay::Live(live) = &mut self.progress {

@@ -2,19 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use protocol::{
-    Event, EventKind, Question, QuestionId, SessionEvent, TaskName, ToolCall, quote_within,
-};
+use protocol::{Event, EventKind, Question, QuestionId, SessionEvent, TaskName, ToolCall};
 
-use super::call_details::request_details;
-use super::printable::{cut, one_line, width};
-use super::terminal::{Meaning, Palette};
+use super::call_details::{CallDetails, call_details};
+use super::patch::painted;
+use super::printable::cut;
+use super::question_text::question_text;
+use super::terminal::{Meaning, Palette, Size};
 
 /// The letter that shows all about a call.
 const DETAILS: char = 'd';
-
-/// The fewest columns of what is asked.
-const SHORTEST: usize = 12;
 
 /// The open questions of a run, oldest first.
 #[derive(Debug, Default)]
@@ -80,41 +77,35 @@ impl RunQuestions {
         self.displayed.filter(|question| first == Some(*question))
     }
 
-    /// Returns the line of the oldest question, which is on the terminal from now on.
+    /// Returns the lines of the oldest question, which is on the terminal from now on.
     pub(super) fn show(
         &mut self,
         label: &dyn Fn(&TaskName) -> String,
-        columns: usize,
+        size: Size,
         palette: Palette,
-    ) -> Option<String> {
-        let (task, question) = self.open.front()?;
+    ) -> Vec<String> {
+        let Some((task, question)) = self.open.front() else { return Vec::new() };
         self.displayed = Some(question.id);
-        let choices =
-            question.choices.iter().map(|choice| format!("{} {}", choice.key, choice.label));
-        let keys: Vec<_> = choices.chain(["d details".to_owned()]).collect();
-        let mut end = one_line(&format!("? {}", keys.join(" · ")));
-        if self.open.len() > 1 {
-            end.push_str(&format!(" ({} more)", self.open.len() - 1));
-        }
-        let begin = cut(&format!("allow {}: ", label(task)), columns / 3);
-        let room = columns.saturating_sub(width(&begin) + width(&end)).max(SHORTEST);
-        let line = format!("{begin}{}{end}", cut(&one_line(&question.text), room));
-        Some(palette.paint(Meaning::Kept, &cut(&line, columns)))
+        let more = match self.open.len() {
+            1 => String::new(),
+            open => format!(" ({} more)", open - 1),
+        };
+        let begin = cut(&format!("allow {}: ", label(task)), size.columns / 3);
+        let lines = question_text(&begin, question, &more, size);
+        lines.iter().map(|line| palette.paint(Meaning::Kept, line)).collect()
     }
 
     /// Applies a key that was pressed while the question was on the terminal.
-    pub(super) fn key(&mut self, letter: char) -> Option<QuestionKey> {
+    pub(super) fn key(&mut self, letter: char, palette: Palette) -> Option<QuestionKey> {
         self.displayed()?;
         let (task, question) = self.open.front()?;
         let letter = letter.to_ascii_lowercase();
         if letter == DETAILS {
             let id = question.tool_call_id.clone().unwrap_or_default();
             let call = self.calls.get(&(task.clone(), id));
-            let mut lines = vec![question.reason.clone()];
-            lines.extend(call.into_iter().flat_map(request_details));
-            // What cannot be seen is shown: a person decides by these lines.
-            let shown = lines.iter().map(|line| format!("  {}", quote_within(line, usize::MAX)));
-            return Some(QuestionKey::Details(shown.collect()));
+            let CallDetails { lines, diff } = call_details(question, call);
+            let lines = lines.into_iter().chain(painted(&diff, palette));
+            return Some(QuestionKey::Details(lines.map(|line| format!("  {line}")).collect()));
         }
         let choice = question.choices.iter().find(|choice| choice.key == letter)?.id.clone();
         let (_, question) = self.open.pop_front()?;
@@ -127,6 +118,7 @@ mod tests {
     use protocol::{QuestionChoice, Timestamp};
     use serde_json::json;
 
+    use super::super::printable::width;
     use super::*;
 
     fn question(text: &str, call: &str) -> Question {
@@ -140,6 +132,7 @@ mod tests {
             default: "no".to_owned(),
             tool_call_id: Some(call.to_owned()),
             deadline_ms: Some(600_000),
+            diff: None,
         }
     }
 
@@ -148,49 +141,54 @@ mod tests {
         questions.apply(&Event { seq: 1, at: Timestamp::from_millisecond(0), scope: None, kind });
     }
 
-    fn line(questions: &mut RunQuestions, columns: usize) -> Option<String> {
-        questions.show(&|task| task.to_string(), columns, Palette::Plain)
+    fn shown(questions: &mut RunQuestions, columns: usize) -> Vec<String> {
+        questions.show(&|task| task.to_string(), Size { columns, rows: 24 }, Palette::Plain)
+    }
+
+    fn key(questions: &mut RunQuestions, letter: char) -> Option<QuestionKey> {
+        questions.key(letter, Palette::Plain)
     }
 
     #[test]
     fn the_oldest_question_is_a_line_and_a_key_answers_it_once_it_is_on_the_terminal() {
         let mut questions = RunQuestions::default();
         let (first, second) = (question("bash ma\u{7}ke", "1"), question("write a", "1"));
-        assert_eq!((line(&mut questions, 80), questions.key('y')), (None, None));
+        assert_eq!((shown(&mut questions, 80), key(&mut questions, 'y')), (Vec::new(), None));
         for (task, question) in [("one", &first), ("two", &second)] {
             let question = question.clone();
             apply(&mut questions, task, SessionEvent::QuestionAsked { question });
         }
         assert_eq!(
-            (questions.displayed(), questions.key('y')),
+            (questions.displayed(), key(&mut questions, 'y')),
             (None, None),
             "it is not shown yet"
         );
         let expected = "allow one: bash ma␇ke? y once · n no · d details (1 more)";
-        assert_eq!(line(&mut questions, 80).unwrap(), expected);
+        assert_eq!(shown(&mut questions, 80), [expected]);
         assert_eq!(questions.displayed(), Some(first.id));
-        assert_eq!(questions.key('x'), None);
-        assert_eq!(questions.key('Y'), Some(QuestionKey::Answer(first.id, "once".to_owned())));
+        assert_eq!(key(&mut questions, 'x'), None);
         assert_eq!(
-            (questions.displayed(), questions.key('y')),
+            key(&mut questions, 'Y'),
+            Some(QuestionKey::Answer(first.id, "once".to_owned()))
+        );
+        assert_eq!(
+            (questions.displayed(), key(&mut questions, 'y')),
             (None, None),
             "the next is not shown"
         );
-        assert_eq!(
-            line(&mut questions, 80).unwrap(),
-            "allow two: write a? y once · n no · d details"
-        );
+        assert_eq!(shown(&mut questions, 80), ["allow two: write a? y once · n no · d details"]);
         let closed = SessionEvent::QuestionClosed { question_id: second.id, choice_id: None };
         apply(&mut questions, "two", closed);
-        assert_eq!((line(&mut questions, 80), questions.key('n')), (None, None));
+        assert_eq!((shown(&mut questions, 80), key(&mut questions, 'n')), (Vec::new(), None));
         apply(
             &mut questions,
             "one",
             SessionEvent::QuestionAsked { question: question("bash x", "2") },
         );
         for columns in 1..90 {
-            let line = line(&mut questions, columns).unwrap();
-            assert!(width(&line) <= columns, "{columns}: {line}");
+            for line in shown(&mut questions, columns) {
+                assert!(width(&line) <= columns, "{columns}: {line}");
+            }
         }
     }
 
@@ -208,10 +206,23 @@ mod tests {
             "one",
             SessionEvent::QuestionAsked { question: question("bash", "1") },
         );
-        line(&mut questions, 80);
-        let Some(QuestionKey::Details(lines)) = questions.key('d') else { panic!("it says all") };
+        shown(&mut questions, 80);
+        let Some(QuestionKey::Details(lines)) = key(&mut questions, 'd') else {
+            panic!("it says all")
+        };
         let reason = "  the approval mode `ask` asks about commands";
         assert_eq!(lines, [reason, "  make", "  ./run \\u{1b}[2J"]);
         assert!(questions.displayed().is_some(), "it is still open");
+        let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new \u{1b}[2J\n";
+        let question = Question { diff: Some(diff.to_owned()), ..question("write x", "1") };
+        let mut questions = RunQuestions::default();
+        apply(&mut questions, "one", SessionEvent::QuestionAsked { question });
+        shown(&mut questions, 80);
+        let Some(QuestionKey::Details(lines)) = questions.key('d', Palette::Colour) else {
+            panic!("it says all")
+        };
+        let removed = Palette::Colour.paint(Meaning::Bad, "-old");
+        let added = Palette::Colour.paint(Meaning::Good, "+new \\u{1b}[2J");
+        assert_eq!(lines[4..], [format!("  {removed}"), format!("  {added}")], "as a diff");
     }
 }

@@ -143,21 +143,23 @@ pub(super) fn ran_lines(ran: &BashExecution, columns: usize) -> Vec<Line<'static
 
 /// Returns the lines of a unified diff in their colours.
 pub(super) fn diff_lines(diff: &str, most: usize) -> Vec<Line<'static>> {
-    let line = |line: &str| {
-        let style = match line.chars().next() {
-            Some('+') => Style::new().fg(Color::Green),
-            Some('-') => Style::new().fg(Color::Red),
-            Some('@') => Style::new().fg(Color::Cyan),
-            _ => DIM,
-        };
-        Line::styled(one_line(line), style)
-    };
-    let mut lines: Vec<_> = diff.lines().take(most).map(line).collect();
+    let mut lines: Vec<_> = diff.lines().take(most).map(diff_line).collect();
     let more = diff.lines().count().saturating_sub(most);
     if more > 0 {
         lines.push(Line::styled(format!("… {more} more lines"), DIM));
     }
     lines
+}
+
+/// Returns a line of a unified diff in its colour.
+pub(super) fn diff_line(line: &str) -> Line<'static> {
+    let style = match line.chars().next() {
+        Some('+') => Style::new().fg(Color::Green),
+        Some('-') => Style::new().fg(Color::Red),
+        Some('@') => Style::new().fg(Color::Cyan),
+        _ => DIM,
+    };
+    Line::styled(one_line(line), style)
 }
 
 #[cfg(test)]

@@ -190,6 +190,7 @@ fn about_lines(entry: &Entry) -> usize {
         Entry::Ran(ran) => ran_lines(ran),
         Entry::Prompt(text) => of_text(text).min(super::entry::PROMPT_LINES),
         Entry::Text(text) | Entry::Patch(text) => of_text(text),
+        Entry::Details(details) => details.lines.len() + details.diff.len(),
         Entry::Note(..) | Entry::TurnEnd(_) | Entry::Thought(..) => 1,
     }
 }

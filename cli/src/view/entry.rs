@@ -8,8 +8,9 @@ use super::answer_stream::{Gap, Part};
 use super::calls::{EndedCall, diff_lines, ran_lines};
 use super::highlight::Syntaxes;
 use super::markdown::{DIM, markdown};
+use super::question::details_lines;
 use super::wrap::{span, wrapped};
-use crate::render::{count, cut, one_line};
+use crate::render::{CallDetails, count, cut, one_line};
 
 /// The most lines of a prompt.
 pub(super) const PROMPT_LINES: usize = 40;
@@ -41,6 +42,8 @@ pub(super) enum Entry {
     Text(String),
     /// Changes of files.
     Patch(String),
+    /// All about a call that is asked about.
+    Details(CallDetails),
 }
 
 /// How much of a text is printed.
@@ -83,6 +86,7 @@ impl Entry {
             Self::TurnEnd(text) => text_lines(text, DIM, columns),
             Self::Text(text) => text_lines(text, Style::new(), columns),
             Self::Patch(patch) => diff_lines(patch, PATCH_LINES),
+            Self::Details(details) => details_lines(details, columns),
         });
         lines
     }
@@ -95,6 +99,7 @@ impl Entry {
             | Self::TurnEnd(_)
             | Self::Text(_)
             | Self::Patch(_)
+            | Self::Details(_)
             | Self::Call(_)
             | Self::Ran(_) => Gap::Before,
             Self::Note(..) => Gap::None,

@@ -33,15 +33,8 @@ pub(super) fn live_part(
     };
     let room = size.rows.saturating_sub(editor.len() + 1);
     let mut below = Vec::new();
-    if let Some((question, details)) = view.question() {
-        let lines = question_lines(question, &details, columns);
-        let hidden = lines.len().saturating_sub(room);
-        let left_out = if hidden > 0 { hidden + 1 } else { 0 };
-        let shown = lines.len().saturating_sub(left_out);
-        below.extend(lines.into_iter().take(shown));
-        if hidden > 0 {
-            below.push(fitted(&format!("… {left_out} more lines"), DIM, columns));
-        }
+    if let Some(question) = view.question() {
+        below.extend(question_lines(question, Size { columns, rows: room }));
     }
     let hint = view.hint.iter().map(|hint| span(hint, Style::new().fg(Color::Yellow)));
     below.extend(hint.flat_map(|hint| wrapped(&[hint], columns, &[], &[])));

@@ -25,6 +25,9 @@ pub struct Question {
     /// How many milliseconds an answer is waited for; absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// The change that the tool call would make, as a unified diff; absent if it is none, unknown, or long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
 }
 
 /// An answer that can be given to a question.

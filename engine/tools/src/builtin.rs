@@ -71,6 +71,15 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
         Self::classify(arguments)
     }
 
+    /// Returns the change that a call would make, as a unified diff.
+    fn preview(
+        &self,
+        _arguments: Self::Arguments,
+        _view: &dyn WorkspaceView,
+    ) -> impl Future<Output = Option<String>> + Send {
+        async { None }
+    }
+
     /// Executes one call.
     fn run(
         &self,
@@ -143,6 +152,15 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
 
     async fn find(&self, view: &dyn WorkspaceView, path: &str) -> Option<Found> {
         self.session.paths.find(view, path).await.ok()
+    }
+
+    async fn preview(
+        &self,
+        arguments: &Map<String, Value>,
+        view: &dyn WorkspaceView,
+    ) -> Option<String> {
+        let arguments = serde_json::from_value(Value::Object(arguments.clone())).ok()?;
+        self.tool.preview(arguments, view).await
     }
 
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {

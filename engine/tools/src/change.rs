@@ -9,7 +9,7 @@ use crate::encoding::TextEncoding;
 use crate::seen_files::Before;
 
 /// How long the diff algorithm may search for a shorter diff.
-const TIMEOUT: Duration = Duration::from_millis(200);
+pub(crate) const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The change of a text.
 pub(crate) struct Change {

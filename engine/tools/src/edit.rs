@@ -7,7 +7,7 @@ mod replace;
 
 use std::sync::Arc;
 
-use engine::ports::{Access, ToolContext, ToolOutcome, ToolOutput};
+use engine::ports::{Access, ToolContext, ToolOutcome, ToolOutput, WorkspaceView};
 use protocol::EditMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,6 +20,7 @@ use crate::builtin::{Builtin, Session, rename, run_blocking, write_access};
 use crate::change::{Change, diff};
 use crate::display::{self, DIFF_KEPT, DIFF_SHOWN};
 use crate::error::ToolError;
+use crate::preview::preview;
 use crate::text_file::FileToChange;
 
 /// The tool `edit`.
@@ -98,6 +99,15 @@ impl Builtin for Edit {
 
     fn classify(arguments: &Map<String, Value>) -> Access {
         write_access(arguments)
+    }
+
+    async fn preview(
+        &self,
+        EditArguments { path, edits }: EditArguments,
+        view: &dyn WorkspaceView,
+    ) -> Option<String> {
+        let after = move |before: Option<&str>| Some(edited(before?, &edits).ok()?.text);
+        preview(&self.0, view, &path, after).await
     }
 
     async fn run(

@@ -22,6 +22,7 @@ mod nearest;
 mod notebook;
 mod paths;
 mod plain_text;
+mod preview;
 mod punctuation;
 mod read;
 mod search_place;

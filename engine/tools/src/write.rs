@@ -17,6 +17,7 @@ use crate::change::diff;
 use crate::display::{self, DIFF_KEPT, MAX_FILE_BYTES};
 use crate::error::{FileError, ToolError};
 use crate::paths::Paths;
+use crate::preview::preview;
 use crate::text_file::{decode, read_bytes};
 
 /// The tool `write`.
@@ -51,6 +52,14 @@ impl Builtin for Write {
 
     fn classify(arguments: &Map<String, Value>) -> Access {
         write_access(arguments)
+    }
+
+    async fn preview(
+        &self,
+        WriteArguments { path, content }: WriteArguments,
+        view: &dyn WorkspaceView,
+    ) -> Option<String> {
+        preview(&self.0, view, &path, |_before| Some(content)).await
     }
 
     async fn run(

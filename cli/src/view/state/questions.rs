@@ -7,10 +7,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use protocol::{Question, QuestionId};
 
 use super::{Effect, ViewState};
-use crate::render::request_details;
+use crate::render::{CallDetails, call_details, question_keys};
 use crate::view::command::InputForm;
-use crate::view::entry::NoteKind;
-use crate::view::question::keys;
+use crate::view::entry::{Entry, NoteKind};
 
 /// How long nothing else may be typed after a letter for it to answer.
 const ALONE: Duration = Duration::from_millis(150);
@@ -24,7 +23,6 @@ const NOT_EMPTY: &str = "Esc refuses once the input is empty; Ctrl-C clears it";
 #[derive(Debug, Default)]
 pub(in crate::view) struct OpenQuestions {
     open: VecDeque<Question>,
-    details: Details,
     pressed: Option<PressedKey>,
 }
 
@@ -35,38 +33,24 @@ struct PressedKey {
     at: Duration,
 }
 
-/// Whether the whole call is displayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Details {
-    #[default]
-    Hidden,
-    Shown,
-}
-
 impl ViewState {
-    /// Returns the question that is displayed, and the lines that say all about it, if they are wanted.
-    pub(in crate::view) fn question(&self) -> Option<(&Question, Vec<String>)> {
-        let question = self.questions.open.front()?;
-        let details = match self.questions.details {
-            Details::Hidden => Vec::new(),
-            Details::Shown => self.question_details(question),
-        };
-        Some((question, details))
+    /// Returns the question that is displayed.
+    pub(in crate::view) fn question(&self) -> Option<&Question> {
+        self.questions.open.front()
     }
 
-    fn question_details(&self, question: &Question) -> Vec<String> {
+    fn question_details(&self, question: &Question) -> CallDetails {
         let is_it = |id: &str| question.tool_call_id.as_deref() == Some(id);
         let call = self.calls.iter().find(|running| is_it(&running.call.id));
-        let mut lines = vec![question.reason.clone()];
-        lines.extend(call.into_iter().flat_map(|running| request_details(&running.call)));
-        lines
+        call_details(question, call.map(|running| &running.call))
     }
 
     pub(super) fn asked(&mut self, question: &Question) {
         self.questions.open.push_back(question.clone());
         // Without a live part, it is printed.
         if self.input_form == InputForm::Lines {
-            self.note(NoteKind::Warning, format!("allow {}? {}", question.text, keys(question)));
+            let keys = question_keys(question);
+            self.note(NoteKind::Warning, format!("allow {}? {keys}", question.text));
         }
     }
 
@@ -75,7 +59,6 @@ impl ViewState {
             self.type_pressed();
         }
         self.questions.open.retain(|question| question.id != id);
-        self.questions.details = Details::Hidden;
     }
 
     /// Applies a key while a question is open. What is being typed keeps its keys: a letter answers when
@@ -144,15 +127,9 @@ impl ViewState {
         let question = self.questions.open.front()?;
         let letter = letter.to_ascii_lowercase();
         if letter == DETAILS {
-            let details = match self.questions.details {
-                Details::Hidden => Details::Shown,
-                Details::Shown => Details::Hidden,
-            };
-            if self.input_form == InputForm::Lines {
-                let lines = self.question_details(question);
-                lines.into_iter().for_each(|line| self.note(NoteKind::Info, line));
-            }
-            self.questions.details = details;
+            // Above the live part there is room for all of it, and it stays.
+            let details = self.question_details(question);
+            self.print(Entry::Details(details));
             return Some(Vec::new());
         }
         let choice = question.choices.iter().find(|choice| choice.key == letter)?.id.clone();
@@ -168,7 +145,6 @@ impl ViewState {
 
     /// Answers the question that is displayed. It is not displayed any more.
     fn answer(&mut self, choice: String) -> Vec<Effect> {
-        self.questions.details = Details::Hidden;
         let question = self.questions.open.pop_front();
         question.map(|question| Effect::Answer(question.id, choice)).into_iter().collect()
     }
@@ -179,11 +155,14 @@ mod tests {
     use std::time::Duration;
 
     use protocol::{QuestionChoice, SessionEvent};
+    use ratatui::style::Color;
     use serde_json::json;
 
     use super::super::tests::{press, test_view};
     use super::*;
+    use crate::view::highlight::Syntaxes;
     use crate::view::live_part::live_text;
+    use crate::view::question::details_lines;
 
     fn question(text: &str, call: &str) -> Question {
         let choice =
@@ -196,6 +175,7 @@ mod tests {
             default: "no".to_owned(),
             tool_call_id: Some(call.to_owned()),
             deadline_ms: None,
+            diff: None,
         }
     }
 
@@ -203,6 +183,12 @@ mod tests {
     fn press_alone(view: &mut ViewState, code: KeyCode) -> Vec<Effect> {
         let effects = press(view, code, KeyModifiers::NONE);
         [effects, view.settle(ALONE)].concat()
+    }
+
+    fn printed(view: &mut ViewState) -> String {
+        let lines = view.take_finished(80).into_iter();
+        let lines = lines.flat_map(|entry| entry.lines(80, &Syntaxes::default()));
+        lines.map(|line| line.to_string() + "\n").collect()
     }
 
     fn ask(view: &mut ViewState, question: &Question) {
@@ -295,7 +281,7 @@ mod tests {
             view.event(&start, Duration::ZERO);
             ask(&mut view, &question(tool, id));
             assert_eq!(press_alone(&mut view, KeyCode::Char('d')), []);
-            let text = live_text(&view);
+            let text = printed(&mut view);
             for line in shown {
                 assert!(text.contains(line), "{line}: {text}");
             }
@@ -305,6 +291,20 @@ mod tests {
             assert_eq!(view.editor.take(), "xy");
             assert_eq!(press(&mut view, KeyCode::Esc, KeyModifiers::NONE).len(), 1);
         }
+    }
+
+    #[test]
+    fn d_shows_an_edit_as_the_diff_of_its_file() {
+        let mut view = test_view();
+        let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new \u{1b}[2J\n".to_owned();
+        ask(&mut view, &Question { diff: Some(diff), ..question("edit x", "1") });
+        press_alone(&mut view, KeyCode::Char('d'));
+        let [Entry::Details(details)] = &view.take_finished(80)[..] else { panic!("all of it") };
+        let lines = details_lines(details, 80);
+        let text: Vec<_> = lines.iter().map(|line| line.to_string()).collect();
+        assert_eq!(text[4..], ["  -old", "  +new \\u{1b}[2J"]);
+        let colours = lines[4..].iter().map(|line| line.spans[1].style.fg);
+        assert_eq!(colours.collect::<Vec<_>>(), [Some(Color::Red), Some(Color::Green)]);
     }
 
     #[test]

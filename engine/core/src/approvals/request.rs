@@ -112,6 +112,15 @@ impl CallRequest {
         Self { tool: tool.to_owned(), wants: Wants::Write(targets) }
     }
 
+    /// Returns the request to read the files that a call changes by their names.
+    #[must_use]
+    pub fn reading_the_same(&self) -> Option<Self> {
+        match &self.wants {
+            Wants::Write(targets) => Some(Self::read("read", targets.clone())),
+            Wants::Read(_) | Wants::Exec(_) => None,
+        }
+    }
+
     /// Returns the request of a call that runs a command. `resolve` gets the paths of [`shell_paths`],
     /// relative to the folder in which the command starts.
     #[must_use]

@@ -31,6 +31,16 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Returns the change that a call with these arguments would make, as a unified diff that a person can judge
+    /// it by: whole, or not at all. Nothing is changed.
+    async fn preview(
+        &self,
+        _arguments: &Map<String, Value>,
+        _view: &dyn WorkspaceView,
+    ) -> Option<String> {
+        None
+    }
+
     /// Runs one call, whose arguments match the schema. Errors are returned as an outcome.
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome;
 }

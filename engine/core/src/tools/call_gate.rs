@@ -60,6 +60,15 @@ pub enum Subject {
 }
 
 impl CallGate {
+/// Whether what is in the files that a call changes may be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeShown {
+    /// Nothing forbids it.
+    Yes,
+    /// A rule forbids to read them, or asks about it.
+    No,
+}
+
     /// Returns a gate that follows `policy`, and takes commands apart with `shell`.
     #[must_use]
     pub fn new(policy: ApprovalPolicy, shell: Arc<dyn ShellSyntax>) -> Self {
@@ -154,6 +163,17 @@ fn other_call(tool: &str, call: &ToolCall, targets: &[Target]) -> Subject {
 /// Returns the paths that are known.
 fn known(targets: &[Target]) -> Vec<PathBuf> {
     let path = |target: &Target| match target {
+    /// Returns whether what the changed files contain may be shown: a rule may forbid to read what a call may
+    /// replace.
+    #[must_use]
+    pub fn shows_change(&self, decided: &Decided) -> ChangeShown {
+        let reads = decided.request.as_ref().and_then(CallRequest::reading_the_same);
+        match reads.is_none_or(|reads| self.policy.decide(&reads) == Decision::Allow) {
+            true => ChangeShown::Yes,
+            false => ChangeShown::No,
+        }
+    }
+
         Target::Path(path) => Some(path.clone()),
         Target::Outside | Target::Unknown => None,
     };

@@ -91,6 +91,13 @@ impl ToolSet {
         Some((entry.tool.as_ref(), access))
     }
 
+    /// Returns the change that a call would make, as a unified diff, if its tool knows it before.
+    pub async fn preview(&self, call: &ToolCall, view: &dyn WorkspaceView) -> Option<String> {
+        let entry = self.find(&call.name).filter(|_| call.malformed.is_none())?;
+        let checked = entry.checked(call.arguments.clone()).ok()?;
+        entry.tool.preview(&checked.arguments, view).await
+    }
+
     /// Runs one call. Errors become outcomes.
     ///
     /// # Panics

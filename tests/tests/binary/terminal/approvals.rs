@@ -34,7 +34,7 @@ fn a_command_is_asked_about_shown_refused_asked_again_and_allowed_for_the_sessio
     model.next().call("bash", &command);
     screen.until("the question", |text| text.contains("allow bash echo first line"));
     screen.until("its keys", |text| {
-        text.contains("? y once · s session · a always · n no · d details")
+        text.contains("made.txt?\ny once · s session · a always · n no · d details")
     });
     screen.press("d");
     screen.until("the whole command", |text| text.contains("  echo made >> made.txt"));
@@ -74,7 +74,7 @@ fn always_holds_in_the_next_session_of_the_repository_and_in_no_other_folder() {
     screen.until("the question", |text| text.contains("s session · a always · n no"));
     screen.press("d");
     screen.until("the rules", |text| {
-        text.contains("always: `edit(./made.txt)`, `bash(make it)`,\n`bash(touch other)`")
+        text.contains("always: `edit(./made.txt)`, `bash(make it)`,\n  `bash(touch other)`")
     });
     screen.press("a");
     let allowed = model.next();
@@ -107,7 +107,7 @@ fn asking_run(place: &Sandbox, model: &PacedModel) -> (Screen, [Exchange; 2]) {
 }
 
 /// Waits for a question of a run whose line ends so, and returns the task that asks.
-fn asked(screen: &Screen, end: &str) -> String {
+pub(super) fn asked(screen: &Screen, end: &str) -> String {
     let is_it = |line: &str| line.starts_with("allow ") && line.trim_end().ends_with(end);
     let text = screen.until(end, |shown| shown.lines().any(is_it));
     // Keys of the time before it was shown are dropped until the frame after the next.
