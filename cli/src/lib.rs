@@ -9,6 +9,7 @@ mod elsewhere;
 #[cfg(debug_assertions)]
 mod faults;
 mod not_implemented;
+mod notifier;
 pub mod process;
 mod question_keys;
 pub mod render;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{ArgAction, Args, ValueEnum};
 use engine::ports::SessionPurpose;
 use protocol::{ApprovalMode, ThinkingLevel};
@@ -88,6 +88,13 @@ pub struct LaunchArgs {
     /// refused. The settings can have rules: docs/approvals.md.
     #[arg(long, value_name = "MODE", value_parser = approval_mode())]
     pub approval_mode: Option<ApprovalMode>,
+
+    /// Run a command at each question and at the end of each turn
+    ///
+    /// It gets a JSON object on its standard input: docs/notifications.md. The setting `notify` has commands for
+    /// every session.
+    #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
+    pub notify: Option<String>,
 
     /// Replace the system prompt by this text or file
     #[arg(long, value_name = "TEXT|FILE")]

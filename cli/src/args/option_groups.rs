@@ -14,7 +14,7 @@ const SESSION: &[Group] = &[
     ("Model", "model thinking | models provider api_key base_url list_models"),
     (
         "Session",
-        "print continues resume isolated | mode fork no_session session_dir isolation allow_home",
+        "print continues resume isolated | mode fork no_session session_dir isolation allow_home notify",
     ),
     (
         "What the model gets",
@@ -24,7 +24,7 @@ const SESSION: &[Group] = &[
 
 const RUN: &[Group] = &[
     ("Tasks", "exec model each plan | name schema chunk null agent approval_mode"),
-    ("Run", "jobs setup carry dry_run | limits label fail_fast repo_list"),
+    ("Run", "jobs setup carry dry_run | limits label fail_fast repo_list notify"),
     ("Workspaces", "| no_carry isolation pass_env"),
     ("Landing", "merge commands | onto resolve land union timeout anyway allow_loss"),
     ("Provider", "| api_key base_url"),

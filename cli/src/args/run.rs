@@ -38,6 +38,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub label: Option<String>,
 
+    /// Run a command at each question and at the end of the run
+    ///
+    /// It gets a JSON object on its standard input: docs/notifications.md. The setting `notify` has commands for
+    /// every run.
+    #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
+    pub notify: Option<String>,
+
     /// A shell command that does the work of each task
     ///
     /// It is run by /bin/sh -c in the task's own copy.

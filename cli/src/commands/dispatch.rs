@@ -58,7 +58,10 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
     match &arguments.command {
         Command::Launch(args) => in_runtime(async move |log| match args.listed_models() {
             Some(models) => models::run(&models, globals).await,
-            None => launch::run(&build_app(globals)?, args, globals, &log).await,
+            None => {
+                let app = told_by(build_app(globals)?, args.notify.as_ref());
+                launch::run(&app, args, globals, &log).await
+            }
         }),
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
         Command::Gates => gates::run(globals),
@@ -129,20 +132,30 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
     runtime.shutdown_background();
     end
 }
+/// Returns the context with the command of `--notify`, if there is one, in place of those of the settings.
+fn told_by(mut app: AppContext, command: Option<&String>) -> AppContext {
+    if let Some(command) = command {
+        app.settings.notify.value = vec![command.clone()];
+    }
+    app
+}
+
 
 /// Starts a run, or one in each of several repositories, or prints the tasks for `--dry-run`.
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     if let Some(repositories) = run_group::repositories(globals, args)? {
         // Each has settings of its own.
-        let app = build_app_of(globals, None)?;
+        let app = told_by(build_app_of(globals, None)?, args.notify.as_ref());
         return run_group::start(globals, &app, (&request, args), repositories, log).await;
     }
     let OpenedForWork { app, repository } = open_to_work(globals).await?;
     let standard = &mut io::stdin();
     let say = |line: &str| note(globals, line);
     let spec = resolved_run::resolved(&say, &app, (&request, args), &*repository, standard);
-    let (spec, opened) = (spec.await?, OpenedForWork { app, repository });
+    let spec = spec.await?;
+    let app = told_by(app, args.notify.as_ref());
+    let opened = OpenedForWork { app, repository };
     let resolver = args.resolver();
     if let Some(resolver) = &resolver {
         resolve_run::check(resolver, &spec)?;

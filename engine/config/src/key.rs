@@ -37,6 +37,10 @@ pub enum Key {
     ApprovalsAllow,
     /// Which tool a model changes parts of files with.
     EditMode,
+    /// The commands that are told of questions and ends.
+    Notify,
+    /// How the terminal alerts the user.
+    Alert,
     /// The prefix of branch names.
     BranchPrefix,
     /// The environment variables removed from tasks.
@@ -120,7 +124,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 52] = [
         Self::MaxConcurrency,
         Self::IsolationMode,
         Self::MergeMode,
@@ -136,6 +140,8 @@ impl Key {
         Self::ApprovalsAsk,
         Self::ApprovalsAllow,
         Self::EditMode,
+        Self::Notify,
+        Self::Alert,
         Self::BranchPrefix,
         Self::EnvRemove,
         Self::EnvKeepOnly,
@@ -192,6 +198,8 @@ impl Key {
             Self::ApprovalsDeny => "approvals.deny",
             Self::ApprovalsAsk => "approvals.ask",
             Self::ApprovalsAllow => "approvals.allow",
+            Self::Notify => "notify",
+            Self::Alert => "terminal.alert",
             Self::BranchPrefix => "branch.prefix",
             Self::EnvRemove => "env.remove",
             Self::EnvKeepOnly => "env.keep_only",
@@ -276,6 +284,8 @@ impl Key {
             | Self::ApprovalsAsk
             | Self::ApprovalsAllow
             | Self::EditMode
+            | Self::Notify
+            | Self::Alert
             | Self::BranchPrefix
             | Self::EnvRemove
             | Self::EnvKeepOnly

@@ -1,5 +1,6 @@
 //! The settings of the user and of a project with their origins, and the folders of the program.
 
+mod alert;
 mod data_paths;
 mod default_settings;
 mod error;
@@ -11,8 +12,8 @@ mod layer;
 mod mistake;
 mod models_file;
 mod narrower;
-mod prices;
 mod nearest;
+mod prices;
 mod project;
 mod project_mark;
 mod quantity;
@@ -22,6 +23,7 @@ mod settings;
 mod value;
 pub mod yaml;
 
+pub use alert::Alert;
 pub use data_paths::{DataPaths, DataPathsError, make_private};
 pub use default_settings::DEFAULT_SETTINGS;
 pub use error::{Origin, Setting, SettingsError, UnknownKey};
@@ -37,9 +39,9 @@ pub use models_file::{
     ApiName, AuthKind, CompatSwitches, DiscoveryKind, Equivalence, ModelEntry, ModelsFault,
     ModelsFile, OauthEntry, ProviderEntry,
 };
+pub use nearest::nearest;
 pub use prices::ModelPrice;
 pub use project::{PROJECT_FILE, ProjectSettings, WithheldPower};
-pub use nearest::nearest;
 pub use project_mark::ProjectMark;
 pub use quantity::{
     QuantityError, parse_age, parse_cost, parse_count, parse_duration, parse_size, parse_store_size,

@@ -14,6 +14,7 @@ use protocol::{
 
 pub(crate) use self::load::{DEFAULTS, Values, check_layer};
 pub use self::load::{Flag, LoadedSettings, Sources};
+use crate::alert::Alert;
 use crate::error::{Origin, Setting, SettingsError};
 use crate::fallback_chains::{FallbackChains, RevertPolicy};
 use crate::key::Key;
@@ -53,6 +54,10 @@ pub struct Settings {
     pub approvals_allow: Setting<Vec<ApprovalRule>>,
     /// Which tool a model changes parts of files with.
     pub edit_mode: Setting<EditMode>,
+    /// The commands that are told of questions, and of the ends of runs and turns.
+    pub notify: Setting<Vec<String>>,
+    /// How the terminal alerts the user of the same.
+    pub alert: Setting<Alert>,
     /// The prefix of branch names.
     pub branch_prefix: Setting<String>,
     /// The environment variables removed from tasks.
@@ -167,6 +172,8 @@ impl Settings {
             approvals_ask: required(values, Key::ApprovalsAsk, RawValue::rules)?,
             approvals_allow: required(values, Key::ApprovalsAllow, RawValue::rules)?,
             edit_mode: required(values, Key::EditMode, RawValue::edit_mode)?,
+            notify: required(values, Key::Notify, RawValue::commands)?,
+            alert: required(values, Key::Alert, RawValue::alert)?,
             branch_prefix: required(values, Key::BranchPrefix, RawValue::prefix)?,
             env_remove: required(values, Key::EnvRemove, RawValue::variables)?,
             env_keep_only: optional(values, Key::EnvKeepOnly, RawValue::some_variables)?,

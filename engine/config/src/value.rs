@@ -9,6 +9,7 @@ use protocol::{
     RuleError, quote_within,
 };
 
+use crate::alert::Alert;
 use crate::quantity::{self, parse_cost, parse_count, parse_duration, parse_size};
 use crate::yaml::{Node, Value};
 
@@ -275,6 +276,11 @@ impl RawValue {
     /// Parses which calls of tools are asked about.
     pub(crate) fn approval_mode(&self) -> Result<ApprovalMode, Expected> {
         self.text().and_then(ApprovalMode::named).ok_or("`ask`, `write` or `yolo`")
+    }
+
+    /// Parses how the terminal alerts the user.
+    pub(crate) fn alert(&self) -> Result<Alert, Expected> {
+        self.text().and_then(Alert::named).ok_or("`none`, `bell` or `osc9`")
     }
 
     /// Parses which tool a model changes parts of files with.

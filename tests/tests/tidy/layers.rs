@@ -238,6 +238,10 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "engine/app/src/model/key_command.rs",
         "what it leaves running, such as an agent with keys, is the user's",
+    (
+        "cli/src/notifier/command.rs",
+        "what it leaves running, such as a notification, is the user's",
+    ),
     ),
     ("engine/app/src/launcher.rs", "it starts the launcher"),
     ("engine/exec/src/child.rs", "it is the launcher"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use protocol::quote_within;
 
-use crate::key::nearest;
+use crate::nearest::nearest;
 use crate::mistake::Mistake;
 use crate::yaml::{Node, Value};
 

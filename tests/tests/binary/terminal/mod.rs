@@ -13,6 +13,7 @@ mod latency;
 mod lists;
 mod live;
 mod notes;
+mod notify;
 mod plain;
 mod print;
 mod progress;
