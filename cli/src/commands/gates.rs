@@ -11,10 +11,10 @@ use protocol::{ExitCode, Timestamp};
 use serde::Serialize;
 use store::GateFiles;
 
-use super::context::{print_json, say};
+use super::context::{Output as _, print_json, say};
 use crate::args::{Form, Globals, Verbosity};
 use crate::process;
-use crate::render::{date_time, one_line, width};
+use crate::render::{OutputWidth, date_time, one_line, width, wrapped};
 use regatta::app_context::SystemClock;
 use regatta::error::{Error, ErrorKind};
 
@@ -58,7 +58,10 @@ pub fn run(globals: &Globals) -> Result<ExitCode, Error> {
                 process::notify("no account was used since the machine was started");
             }
         }
-        Form::Text => say(&mut io::stdout(), table(&reports, &accounts).trim_end())?,
+        Form::Text => {
+            let room = io::stdout().room();
+            say(&mut io::stdout(), table(&reports, &accounts, room).trim_end())?;
+        }
     }
     Ok(ExitCode::Success)
 }
@@ -82,7 +85,9 @@ fn account(report: &GateReport, now: Timestamp) -> Account<'_> {
     }
 }
 
-fn table(reports: &[GateReport], accounts: &[Account<'_>]) -> String {
+/// Returns the table. Where it is too wide for the terminal, the account and what it waits for have lines of
+/// their own.
+fn table(reports: &[GateReport], accounts: &[Account<'_>], room: OutputWidth) -> String {
     let zone = TimeZone::system();
     let head = ["account", "engines", "in use", "allowed", "waiting", "until", "why"];
     let mut rows = vec![head.map(str::to_owned)];
@@ -103,6 +108,12 @@ fn table(reports: &[GateReport], accounts: &[Account<'_>]) -> String {
             *widest = (*widest).max(width(cell));
         }
     }
+    let all = widths.iter().sum::<usize>() + 2 * (widths.len() - 1);
+    if let OutputWidth::Columns(columns) = room
+        && all > columns
+    {
+        return wrapped(&narrow_table(&rows), room);
+    }
     let mut text = String::new();
     for row in rows {
         let cells = row.iter().zip(widths).enumerate().map(|(at, (cell, widest))| {
@@ -113,4 +124,41 @@ fn table(reports: &[GateReport], accounts: &[Account<'_>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns the rows as lines of a name each, with what there is to say below it.
+fn narrow_table(rows: &[[String; 7]]) -> String {
+    let [head, rows @ ..] = rows else { return String::new() };
+    let mut text = String::new();
+    for row in rows {
+        let [account, numbers @ .., until, why] = row;
+        let numbers =
+            numbers.iter().zip(&head[1..]).map(|(number, name)| format!("{number} {name}"));
+        text += &format!("{account}\n  {}\n", numbers.collect::<Vec<_>>().join(" · "));
+        if !until.is_empty() {
+            text += &format!("  until {until}\n");
+        }
+        if !why.is_empty() {
+            text += &format!("  {why}\n");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_that_are_too_wide_for_the_terminal_have_several_lines() {
+        let head = ["account", "engines", "in use", "allowed", "waiting", "until", "why"];
+        let row =
+            ["openai at http://x", "2", "1", "any", "7", "12:30", "it asked to be left alone"];
+        let rows = [head.map(str::to_owned), row.map(str::to_owned)];
+        assert_eq!(
+            narrow_table(&rows),
+            "openai at http://x\n  2 engines · 1 in use · any allowed · 7 waiting\n  until 12:30\n  \
+             it asked to be left alone\n"
+        );
+    }
 }

@@ -14,7 +14,8 @@ use crate::process;
 use crate::render::one_line;
 
 /// Does a command for each run of the group that is its target, or for the task of that name in each;
-/// `None` if its target is no group. With `--repo`, only the runs in that repository are meant.
+/// `None` if its target is no group. With `--repo`, only the runs in that repository are meant. The newest run is
+/// undone first.
 ///
 /// # Errors
 /// The ledger cannot be read. The errors of single runs are printed, and the others go on.
@@ -35,6 +36,10 @@ pub(super) fn for_each_run(
             return Err(Error::usage(format!("group {group} has no run in `{}`", only.display()))
                 .hint(format!("regatta runs show {group}")));
         }
+    }
+    // A later run may have changed what an earlier one has landed.
+    if matches!(arguments.command, Command::Undo(_)) {
+        runs.reverse();
     }
     let (mut codes, mut refused) = (Vec::new(), Vec::new());
     for run in runs {

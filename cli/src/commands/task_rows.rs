@@ -7,7 +7,8 @@ use regatta::runs::has_landed;
 use store::{RunRow, TaskRow};
 
 use crate::render::{
-    Labels, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line, task_label,
+    CapturePresence, Labels, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line,
+    task_label,
 };
 
 /// Returns the line of a task in a table. `labels` name the other tasks.
@@ -45,6 +46,10 @@ pub(super) fn table_row(run: &RunRow, row: &TaskRow, labels: Labels<'_>) -> Tabl
             .flat_map(|report| &report.fallbacks)
             .map(|used| used.model.clone())
             .collect(),
+        capture: match row.discarded.or(row.collected) {
+            Some(_) => CapturePresence::Gone,
+            None => CapturePresence::There,
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use super::folded_lines::{LISTED, folded_lines};
 use super::numbers::count;
 use super::patch::DiffPart;
 use super::printable::{fit, one_line, width};
-use super::task_table::{TableRows, WHOLE};
+use super::task_table::TableRows;
 use super::terminal::{Meaning, Palette};
 
 /// One changed file of a patch.
@@ -186,7 +186,7 @@ pub fn file_lines<'a>(works: &'a [TaskFiles], rows: TableRows, palette: Palette)
         rows == TableRows::All || files.iter().filter(|file| file.is_moved()).count() <= UNCHANGED
     };
     let headed = works.iter().filter(|(heading, files)| heading.is_some() && !files.is_empty());
-    let is_long = rows != TableRows::All && headed.count() > WHOLE;
+    let is_long = rows != TableRows::All && headed.count() > LISTED;
     let files: Vec<&ChangedFile> = works.iter().flat_map(|(_, files)| files).collect();
     let listed = |files: &'a [ChangedFile]| {
         let all = is_listed(files);
@@ -356,18 +356,18 @@ deleted file mode 100644
     fn many_tasks_are_one_line_each_unless_all_files_are_asked_for() {
         let patch = "diff --git a/x b/x\n@@\n-x\n";
         let work = |at| (heading(&format!("task {at}")), ChangedFile::of_patch(patch.as_bytes()));
-        let mut works: Vec<_> = (0..=WHOLE).map(work).collect();
+        let mut works: Vec<_> = (0..38).map(work).collect();
         let outcome = "conflict".to_owned();
-        works[WHOLE].0 = Some(TaskHeading { outcome, line: "other".to_owned() });
+        works[37].0 = Some(TaskHeading { outcome, line: "other".to_owned() });
         let folded = file_lines(&works, TableRows::Folded, Palette::Plain);
         assert_eq!(folded.len(), LISTED + 3);
         assert_eq!(folded[..2], ["task 0", "task 1"]);
-        assert_eq!(folded[LISTED], "and 30 more tasks with the outcome landed");
+        assert_eq!(folded[LISTED], "and 17 more tasks with the outcome landed");
         assert_eq!(folded[LISTED + 1], "other");
-        assert_eq!(folded[LISTED + 2], "51 files · +0 −51 (--all lists the files)");
-        assert_eq!(file_lines(&works, TableRows::All, Palette::Plain).len(), 2 * (WHOLE + 1) + 1);
-        let few = file_lines(&works[1..], TableRows::Folded, Palette::Plain);
-        assert_eq!(few.len(), 2 * WHOLE + 1);
+        assert_eq!(folded[LISTED + 2], "38 files · +0 −38 (--all lists the files)");
+        assert_eq!(file_lines(&works, TableRows::All, Palette::Plain).len(), 2 * 38 + 1);
+        let few = file_lines(&works[..LISTED], TableRows::Folded, Palette::Plain);
+        assert_eq!(few.len(), 2 * LISTED + 1);
     }
 
     #[test]

@@ -71,6 +71,9 @@ const FOLDERS: [Folder; 5] = [
     },
 ];
 
+/// The longest command that fits on a terminal of 80 columns behind the word `hint`.
+const LONG: usize = 72;
+
 /// What the message of a failure contains if the shell has not found a command.
 const NOT_FOUND: &str = "code 127";
 
@@ -94,6 +97,13 @@ struct MissingFolder {
     setup: Option<&'static str>,
 }
 
+impl MissingFolder {
+    /// Returns the path by which a command is found that was called by its name alone.
+    fn path(&self) -> Option<&str> {
+        Some(self.place.as_str()).filter(|place| *place != self.folder.name)
+    }
+}
+
 impl<'a> CommandFinder<'a> {
     /// Returns the finder for the repository that `hints` name.
     #[must_use]
@@ -101,13 +111,12 @@ impl<'a> CommandFinder<'a> {
         Self { root: root(hints.repo.as_deref()), carried, setups }
     }
 
-    /// Returns the options that bring the command of a failure into the workspace, in a few words, if the
-    /// command was not found there and is in the repository.
+    /// Returns the names of the options that bring the command of a failure into the workspace, if the command
+    /// was not found there and is in the repository. [`Self::lines`] has the whole options.
     #[must_use]
-    pub fn hint(&self, why: &str) -> Option<String> {
-        let MissingFolder { folder, setup, .. } = self.missing([why]).into_iter().next()?;
-        let setup = setup.map(|setup| format!(" or --setup '{setup}'")).unwrap_or_default();
-        Some(format!("try --carry '{}/**'{setup}", folder.name))
+    pub fn hint(&self, why: &str) -> Option<&'static str> {
+        let MissingFolder { setup, .. } = self.missing([why]).into_iter().next()?;
+        Some(if setup.is_some() { "try --carry or --setup" } else { "try --carry" })
     }
 
     /// Returns the same for several failures, as lines with each option and what it does.
@@ -121,10 +130,14 @@ impl<'a> CommandFinder<'a> {
             let made = |setup| (format!("--setup '{setup}'"), format!("makes {name}"));
             commands.extend(setup.map(made));
         }
+        // The folder is not on the PATH of a workspace.
+        let paths = missing.iter().filter_map(MissingFolder::path);
+        commands.extend(paths.map(|path| (path.to_owned(), "is the command there".to_owned())));
         let widest = commands.iter().map(|(command, _)| width(command)).max().unwrap_or(0);
+        let indent = if widest > LONG { "  " } else { "        " };
         let why = format!("hint    a command was not found, and the workspaces have no {place}");
         let commands =
-            commands.iter().map(|(it, why)| format!("        {}  {why}", fit(it, widest)));
+            commands.iter().map(|(it, why)| format!("{indent}{}  {why}", fit(it, widest)));
         std::iter::once(why).chain(commands).collect()
     }
 
@@ -217,6 +230,8 @@ fn root(folder: Option<&Path>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::OutputWidth;
+    use super::super::line_wrap::wrapped;
     use super::*;
 
     #[test]
@@ -244,14 +259,14 @@ mod tests {
             "        --carry 'node_modules/**'  copies node_modules",
             "        --setup 'npm ci'           makes node_modules",
         ];
-        assert_eq!(lines(why, &[]), [first, carry], "nothing says what makes it");
-        assert_eq!(hint(why, &[]).unwrap(), "try --carry 'node_modules/**'");
+        let short = "        node_modules/.bin/mocha    is the command there";
+        assert_eq!(lines(why, &[]), [first, carry, short], "nothing says what makes it");
+        assert_eq!(hint(why, &[]), Some("try --carry"));
         std::fs::write(at("package-lock.json"), "").unwrap();
-        assert_eq!(lines(why, &[]), [first, carry, setup]);
+        assert_eq!(lines(why, &[]), [first, carry, setup, short]);
         let set_up = ["npm ci".to_owned()];
         assert_eq!(CommandFinder::of(&hints, &[], &set_up).hint(why), None, "it was set up so");
-        let both = "try --carry 'node_modules/**' or --setup 'npm ci'";
-        assert_eq!(hint(why, &[]).unwrap(), both);
+        assert_eq!(hint(why, &[]), Some("try --carry or --setup"));
         let path = "sh: 1: ./node_modules/.bin/x: not found (code 127)";
         for why in ["it ended with code 127", path] {
             let first = "hint    a command was not found, and the workspaces have no node_modules";
@@ -260,6 +275,24 @@ mod tests {
         for (why, carried) in [("code 1", &[][..]), (why, &["node_modules/**".to_owned()])] {
             assert_eq!((lines(why, carried), hint(why, carried)), (Vec::new(), None), "{why}");
         }
+    }
+
+    #[test]
+    fn a_long_set_up_is_whole_on_a_line_of_80_columns() {
+        let repository = tempfile::tempdir().unwrap();
+        let at = |path: &str| repository.path().join(path);
+        for folder in [".git", ".venv/bin", "venv/bin"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        std::fs::write(at("requirements.txt"), "").unwrap();
+        let hints = CommandHints { repo: Some(at("")), ..CommandHints::default() };
+        let finder = CommandFinder::of(&hints, &[], &[]);
+        let lines = finder.lines(["sh: 1: ruff: not found (code 127: x)"]);
+        let shown = wrapped(&lines.join("\n"), OutputWidth::Columns(80));
+        assert!(shown.lines().all(|line| width(line) <= 80), "{shown}");
+        let setup =
+            "  --setup 'python3 -m venv .venv && .venv/bin/pip install -r requirements.txt'";
+        assert!(shown.lines().any(|line| line == setup), "{shown}");
     }
 
     #[test]

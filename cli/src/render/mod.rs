@@ -74,7 +74,7 @@ pub use run_view::{RunInfo, RunView};
 pub use session_json::SessionJson;
 pub use task_label::{Labels, shorten, task_label};
 pub use task_outcome::{OutcomeLine, outcome_line, retry_time_note};
-pub use task_table::{Table, TableRow, TableRows, outcome_counts, write_table};
+pub use task_table::{CapturePresence, Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
 pub use terminal::{Meaning, Palette};

@@ -10,6 +10,7 @@ use regatta::text::shell_word;
 use super::numbers::count;
 use super::printable::{self, fit, width};
 use super::task_label::Labels;
+use super::task_outcome::hinted;
 
 /// The maximum number of tasks that are named for each reason to keep work.
 const NAMED: usize = 5;
@@ -37,11 +38,11 @@ impl FailedWork {
         has_worked.then(|| Self { task: task.clone(), why: why() })
     }
 
-    /// Returns the failure with a hint, which must be printable, before its message.
+    /// Returns the failure with a hint, which must be printable, behind its message.
     #[must_use]
-    pub fn with_hint(self, hint: Option<String>) -> Self {
+    pub fn with_hint(self, hint: Option<&str>) -> Self {
         let why = match hint {
-            Some(hint) => format!("{hint}; {}", self.why),
+            Some(hint) => hinted(&self.why, hint),
             None => self.why,
         };
         Self { why, ..self }

@@ -37,11 +37,11 @@ impl OutcomeLine {
         self.note.push_str(note);
     }
 
-    /// Returns the outcome with a hint, which must be printable, before the rest of the note.
+    /// Returns the outcome with a hint, which must be printable.
     #[must_use]
-    pub fn with_hint(mut self, hint: Option<String>) -> Self {
+    pub fn with_hint(mut self, hint: Option<&str>) -> Self {
         if let Some(hint) = hint {
-            self.note = format!("{hint}; {}", self.note);
+            self.note = hinted(&self.note, hint);
         }
         self
     }
@@ -51,6 +51,13 @@ impl OutcomeLine {
     pub fn plain(word: &str, meaning: Meaning) -> Self {
         Self::new(word, meaning, "")
     }
+}
+
+/// Returns why a command was not found, with a hint in place of the explanation of its exit code: a line of 80
+/// columns has no room for both.
+pub(super) fn hinted(why: &str, hint: &str) -> String {
+    let said = why.split(" (code ").next().unwrap_or_default();
+    format!("{said}; {hint}")
 }
 
 /// Returns the outcome of a task that ended. `landing` is the result of landing its work, if any;

@@ -12,7 +12,6 @@ use std::io::{self, Write};
 use protocol::{ChangeSummary, Usage};
 
 use self::columns::Columns;
-pub(super) use self::listed_rows::WHOLE;
 use self::listed_rows::{labels, listed_rows};
 use super::line_wrap::wrapped;
 use super::numbers::{cache_line, count, duration, usage_text};
@@ -35,6 +34,17 @@ pub struct TableRow {
     pub usage: Option<Usage>,
     /// The models that have answered in place of the task's own: `PROVIDER/ID`.
     pub fallbacks: Vec<String>,
+    /// Whether its capture is there.
+    pub capture: CapturePresence,
+}
+
+/// Whether the capture of a task is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapturePresence {
+    /// It is, or there never was one.
+    There,
+    /// It was discarded or collected: the size of its change says nothing any more.
+    Gone,
 }
 
 /// A table and how it is written.

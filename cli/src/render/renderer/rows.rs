@@ -11,7 +11,7 @@ use super::super::next_commands::FailedWork;
 use super::super::run_view::RunView;
 use super::super::task_label::Labels;
 use super::super::task_outcome::{OutcomeLine, outcome_line};
-use super::super::task_table::TableRow;
+use super::super::task_table::{CapturePresence, TableRow};
 use super::super::task_view::{TaskStage, TaskView};
 use super::super::terminal::Meaning;
 use super::super::unverified::unverified;
@@ -32,6 +32,7 @@ pub(super) fn table_row(
             ms: Some(report.ms),
             usage: report.usage,
             fallbacks: report.fallbacks.iter().map(|used| used.model.clone()).collect(),
+            capture: CapturePresence::There,
         },
         // A task has no end only if the engine died.
         TaskStage::Queued | TaskStage::Running { .. } => {
@@ -43,6 +44,7 @@ pub(super) fn table_row(
                 ms: None,
                 usage: row.used,
                 fallbacks: Vec::new(),
+                capture: CapturePresence::There,
             }
         }
     }

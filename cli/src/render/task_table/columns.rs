@@ -74,11 +74,13 @@ impl Columns {
         let row = listed.row;
         let task = fit(label, self.task);
         let word = fit(&row.outcome.word, self.outcome);
-        let files = row.changes.map(|changes| changes.files.to_string()).unwrap_or_default();
-        let lines = row.changes.map(changed_lines).unwrap_or_default();
+        // Those of the first task are not those of all.
+        let changes = row.changes.filter(|_| listed.equal == 0);
+        let files = changes.map(|changes| changes.files.to_string()).unwrap_or_default();
+        let lines = changes.map(changed_lines).unwrap_or_default();
         let indent = " ".repeat(self.lines.saturating_sub(width(&lines)));
         let time = row.ms.filter(|_| listed.equal == 0).map(duration).unwrap_or_default();
-        let usage = match (self.usage, row.usage) {
+        let usage = match (self.usage, row.usage.filter(|_| listed.equal == 0)) {
             (Shown::No, _) => String::new(),
             (Shown::Yes, None) => format!("  {:>6}  {:>7}", "–", "–"),
             (Shown::Yes, Some(usage)) => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Table, TableRow, TableRows};
+use super::{CapturePresence, Table, TableRow, TableRows};
 use crate::render::printable::width;
 use crate::render::task_label::shorten;
 use crate::render::task_outcome::OutcomeLine;
@@ -10,7 +10,7 @@ use crate::render::terminal::Meaning;
 
 /// The maximum number of tasks that are all listed. In a larger run, tasks without problems are
 /// only counted.
-pub(in crate::render) const WHOLE: usize = 50;
+const WHOLE: usize = 50;
 
 /// How many rows that say the same and no more are listed before they become one row with a count.
 const EQUAL: usize = 10;
@@ -73,11 +73,13 @@ pub(super) fn listed_rows(table: &Table) -> Vec<ListedRow<'_>> {
     folded(with(Meaning::Bad).chain(with(Meaning::Kept)))
 }
 
-/// Returns the rows in their order. Of rows that have the same outcome and note, and no change or usage,
-/// the first stands for all if they are more than a few.
+/// Returns the rows in their order. Of rows that have the same outcome and note, and no change or usage of which
+/// the work is there, the first stands for all if they are more than a few.
 fn folded<'a>(rows: impl Iterator<Item = &'a TableRow> + Clone) -> Vec<ListedRow<'a>> {
-    let says_more =
-        |row: &TableRow| row.changes.is_some_and(|it| it.files > 0) || row.usage.is_some();
+    let says_more = |row: &TableRow| match row.capture {
+        CapturePresence::There => row.changes.is_some_and(|it| it.files > 0) || row.usage.is_some(),
+        CapturePresence::Gone => false,
+    };
     let mut equal: HashMap<&OutcomeLine, Vec<&TableRow>> = HashMap::new();
     for row in rows.clone().filter(|row| !says_more(row)) {
         equal.entry(&row.outcome).or_default().push(row);

@@ -16,6 +16,7 @@ fn row(task: &str, word: &str, meaning: Meaning, note: &str) -> TableRow {
         ms: Some(31_000),
         usage: None,
         fallbacks: Vec::new(),
+        capture: CapturePresence::There,
     }
 }
 
@@ -106,6 +107,21 @@ fn a_big_run_shows_its_trouble_and_counts_the_rest() {
     assert_eq!(tasks, ["task", "broken", "clash", "and", "1", "998"]);
     assert!(text.contains("\n1 task answered by b/spare\n"), "{text}");
     assert!(text.ends_with("998 landed · 1 conflict · 1 failed    1m48s\n"), "{text}");
+}
+
+#[test]
+fn rows_of_discarded_work_are_one_row_whatever_its_size_was() {
+    let gone = |at: u64| TableRow {
+        changes: Some(ChangeSummary { files: 1, added: at, removed: 0 }),
+        usage: Some(Usage { input: at, ..Usage::ZERO }),
+        capture: CapturePresence::Gone,
+        ..row(&format!("t{at}"), "kept", Meaning::Kept, "its capture was discarded")
+    };
+    let text = written((0..40).map(gone).collect(), OutputWidth::Pipe);
+    let row = text.lines().nth(1).unwrap_or_default();
+    assert!(row.starts_with("40 tasks: t0, t1, …  kept ") && !row.contains('+'), "{text}");
+    assert!(row.ends_with("its capture was discarded"), "{text}");
+    assert!(text.lines().nth(2).unwrap().contains("regatta runs show r1 --all"), "{text}");
 }
 
 #[test]

@@ -85,10 +85,15 @@ fn one_engine_works_in_several_repositories_and_each_ends_as_it_does_alone() {
     assert!(shown.stdout.matches("conflict").count() >= all.len(), "{shown}");
     let conflicts = of_group("conflicts").expect_code(0);
     assert_eq!(conflicts.stdout.matches("== ").count(), all.len(), "{conflicts}");
+    let shown_of_conflicts = conflicts.stdout;
     let diff = of_group("diff --stat").expect_code(0);
     assert_eq!(diff.stdout.matches("== ").count(), all.len(), "{diff}");
     let undone = of_group("undo").expect_code(0);
-    assert_eq!(undone.stdout.matches("== ").count(), all.len(), "{undone}");
+    let headings = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("== ")).map(str::to_owned).collect()
+    };
+    let newest_first: Vec<_> = headings(&shown_of_conflicts).into_iter().rev().collect();
+    assert_eq!(headings(&undone.stdout), newest_first, "{undone}");
     assert!(undone.stdout.matches("taken back").count() >= all.len(), "{undone}");
     for (repository, before) in all.iter().zip(&before) {
         assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
