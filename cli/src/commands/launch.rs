@@ -5,12 +5,13 @@ use std::num::NonZeroUsize;
 
 use actors::{Answerer, Engine, OpenSessionError};
 use engine::prompt::SystemPrompt;
-use protocol::{AssistantMessage, ExitCode, Failure, StopReason};
+use protocol::ExitCode;
 use serde_json::{Value, json};
 
 use super::note::note;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
 use crate::elsewhere::{TypedLine, with_options};
+use crate::notifier::Notifier;
 use crate::render::{self, Terminal, shell_word, shell_words};
 use crate::run_log::Log;
 use crate::session::{
@@ -32,10 +33,12 @@ mod converse;
 mod isolated_work;
 mod isolation;
 mod print;
+mod print_end;
 mod print_output;
 
 use isolation::{Isolating, Isolation};
-use print::{Printed, print, write_answer};
+use print::print;
+use print_end::ended;
 use print_output::PrintOutput;
 
 /// Runs a session.
@@ -65,6 +68,7 @@ pub(super) async fn run(
         #[cfg(feature = "tui")]
         SessionForm::Terminal => Answerer::Client,
     };
+    let notifier = Notifier::watch(&app.settings, &folder.path, engine.listen().await);
     let opened = engine.open_session(plan.spec, plan.tools.answered_by(answerer)).await;
     let (session, events) = match opened {
         Ok(opened) => opened,
@@ -84,7 +88,10 @@ pub(super) async fn run(
             let opened = (engine, session, events);
             let options = (args, globals);
             let where_to = (place, isolation, chosen);
-            return converse::converse(app, options, opened, prompts, where_to, &mut signals).await;
+            let ended = converse::converse(app, options, opened, prompts, where_to, &mut signals);
+            let ended = ended.await;
+            notifier.finish().await;
+            return ended;
         }
     }
     let mode = output_mode(args, globals);
@@ -102,21 +109,9 @@ pub(super) async fn run(
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
     output.end();
+    notifier.finish().await;
     kept.iter().for_each(|line| note(globals, line));
-    match (failure, printed) {
-        (Some(failure), _) | (None, Printed::EngineFailed(failure)) => {
-            Err(Error::engine_failed(&failure))
-        }
-        (None, Printed::Interrupted(why)) => {
-            let kept = "stopped: what was answered so far is in the session";
-            let goes_on = (!args.no_session).then(|| format!("{kept}; regatta --continue goes on"));
-            note(globals, goes_on.as_deref().unwrap_or("stopped"));
-            Ok(signals::exit_code(why))
-        }
-        (None, Printed::OutputFailed(error)) => Err(Error::output(&error)),
-        (None, Printed::Failed(failure)) => Err(not_answered(&failure)),
-        (None, Printed::Answered(answer)) => finish(mode, globals, answer),
-    }
+    ended(args, globals, mode, (failure, printed))
 }
 
 /// What a session is opened in, and with.
@@ -330,33 +325,6 @@ fn form_of(
     }
 }
 
-/// Prints the last answer.
-///
-/// # Errors
-/// It says nothing, or cannot be printed.
-fn finish(
-    mode: OutputMode,
-    globals: &Globals,
-    answer: Option<AssistantMessage>,
-) -> Result<ExitCode, Error> {
-    let said_nothing = |why| Err(Error::new(ErrorKind::Model, "the answer is empty").because(why));
-    let Some(answer) = answer else { return said_nothing("the model was not asked") };
-    if let Some(why) = render::empty_answer(&answer) {
-        return said_nothing(why);
-    }
-    if answer.stop_reason == StopReason::Length {
-        note(globals, "warning: the answer was cut off, because it was too long");
-    } else if answer.is_paused() {
-        note(globals, "warning: the model paused and did not continue its answer");
-    }
-    match mode {
-        OutputMode::Json => {}
-        OutputMode::Text => write_answer(&mut io::stdout().lock(), &answer)
-            .map_err(|error| Error::output(&error))?,
-    }
-    Ok(ExitCode::Success)
-}
-
 /// Returns the form of the output: `--json` stands for `--mode json`.
 fn output_mode(args: &LaunchArgs, globals: &Globals) -> OutputMode {
     args.mode.unwrap_or(match globals.form() {
@@ -383,8 +351,4 @@ fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
     }
     let file = render::shell_word(&log.path.to_string_lossy());
     error.hint(format!("regatta --fork {file} … (continues a copy)"))
-}
-
-fn not_answered(failure: &Failure) -> Error {
-    Error::new(ErrorKind::Model, "the model did not answer").because_of(failure)
 }

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::commands::apply::landed_unrecorded;
 use crate::display_thread::{Display, Notes, until};
+use crate::notifier::Notifier;
 use crate::render::{Renderer, rescue_line};
 use crate::run_log::Log;
 use crate::signals::{self, Signals, exit_now};
@@ -60,6 +61,7 @@ pub async fn execute(
         let _said_later = make_private(&workspaces);
     }
     let engine = app.open_engine(spec.jobs).await?;
+    let notifier = Notifier::watch(&app.settings, &spec.repo, engine.listen().await);
     let (mut display, answerer) = start_display(app, show)?;
     let run = spec.id;
     let notes = display.notes();
@@ -112,6 +114,7 @@ pub async fn execute(
     canceller_on_signal.run_has_ended();
     tracing::info!("the run is over; its reader may still read");
     let shown = display.finish().await;
+    notifier.finish().await;
     if let Some(failure) = failure {
         let error = engine_failed(app, &submitted.name, &failure, ended_with);
         return Err(match landed[..] {

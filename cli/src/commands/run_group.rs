@@ -29,6 +29,7 @@ use super::run::{CancelOnSignal, submit_error, workspaces_of};
 use super::{dry_run, run};
 use crate::args::{Execution, Form, Globals, RunArgs};
 use crate::display_thread::{Display, Notes};
+use crate::notifier::Notifier;
 use crate::render::{
     CommandHints, GroupMember, OutputStreams, View, group_renderer, one_line, rescue_line,
 };
@@ -162,6 +163,8 @@ impl Asked<'_> {
         let engine = self.app.open_engine(capacity).await?;
         let mut display = self.display(repositories, capacity)?;
         display.show(engine.listen().await);
+        let folder = Path::new(".");
+        let notifier = Notifier::watch(&self.app.settings, folder, engine.listen().await);
         let state = Arc::new(GroupState::default());
         let (cancelled, canceller) = (Arc::clone(&state), engine.canceller());
         let cancel = move |how, why| {
@@ -192,6 +195,7 @@ impl Asked<'_> {
         self.app.user_models.finish_renewals().await;
         on_signal.run_has_ended();
         let shown = display.finish().await;
+        notifier.finish().await;
         for refusal in state.refusals().iter() {
             self.report_left_out(refusal)?;
         }
