@@ -43,6 +43,6 @@ pub(crate) fn any() -> YieldContract {
 fn reminder_policy(work: &Work) -> ReminderPolicy {
     match work {
         Work::Command(_) | Work::Conversation(_) => ReminderPolicy::COMMAND,
-        Work::Agent(_) | Work::External(_) => ReminderPolicy::AGENT,
+        Work::Agent(_) => ReminderPolicy::AGENT,
     }
 }

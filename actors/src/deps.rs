@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
-    ArtifactStore, Clock, Commands, ExternalWorkers, GateStore, Ids, LedgerStore, Models, Schemas,
+    ArtifactStore, Clock, Commands, GateStore, Ids, LedgerStore, Models, Schemas,
     SessionLogs, ShellSyntax, ToolFactory, TrustedRules,
 };
 use engine::prompt::ContextBytes;
@@ -32,8 +32,6 @@ pub struct Deps {
     pub tools: Vec<Arc<dyn ToolFactory>>,
     /// Stores the output of tools.
     pub artifacts: Arc<dyn ArtifactStore>,
-    /// Starts the agents of other programs.
-    pub external: Arc<dyn ExternalWorkers>,
     /// Stores the logs of sessions.
     pub session_logs: Arc<dyn SessionLogs>,
     /// Takes the commands of tools apart.

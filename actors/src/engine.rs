@@ -2,24 +2,21 @@
 
 use std::sync::Arc;
 
-use engine::exit_code::Interruption;
 use engine::leading_request::LedModels;
-use engine::ports::{CancelLevel, CommandOwner, Commands, IsolationError, VariableChoice};
-use engine::run::{AddTasksError, FinishedChild, WaitError};
-use protocol::{Captured, Failure, QuestionId, RunId, TaskId, TaskSpec};
+use engine::ports::{CommandOwner, Commands, VariableChoice};
+use protocol::{Failure, RunId};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 
 use crate::deps::Deps;
 use crate::events::Events;
-use crate::executors::{Answerer, ToolSetup};
+use crate::executors::ToolSetup;
 use crate::messaging::answer;
 use crate::root::{Root, RootArguments, RootMessage};
-use crate::run::RunRequest;
-use crate::runs::{Submission, SubmitError, Submitted};
+use crate::run_handle::{RunControls, RunHandle};
+use crate::runs::{Submission, SubmitError};
 use crate::session::SessionSpec;
-use crate::sessions::{AnswerError, OpenSessionError, SessionHandle, SessionOpening};
-use crate::task::ConversationRequest;
+use crate::sessions::{OpenSessionError, SessionHandle, SessionOpening};
 use crate::tokio_timer::RuntimeTimer;
 
 /// A running engine. Clones are handles of the same engine.
@@ -40,37 +37,6 @@ struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let _closed = self.root.cast(RootMessage::Close);
-    }
-}
-
-/// A handle that cancels runs. It does not keep the engine open.
-pub struct Canceller(ActorRef<RootMessage>);
-
-impl Canceller {
-    /// Cancels a run, as [`Engine::cancel`] does.
-    pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
-        let _closed = self.0.cast(RootMessage::Cancel(run, how, why));
-    }
-}
-
-/// A handle that answers the questions of the tasks of runs. It does not keep the engine open.
-#[derive(Clone, Debug)]
-pub struct Answers(ActorRef<RootMessage>);
-
-impl Answers {
-    /// Answers a question of a task, which an event of its run has asked, with the choice of this id.
-    ///
-    /// # Errors
-    /// The question is not open, has no such choice, or the run is over.
-    pub async fn give(
-        &self,
-        run: RunId,
-        id: QuestionId,
-        choice: String,
-    ) -> Result<(), AnswerError> {
-        let request =
-            |reply| RootMessage::Request(run, Box::new(RunRequest::Answer(id, choice, reply)));
-        answer(&self.0, request).await.unwrap_or(Err(AnswerError::Closed))
     }
 }
 
@@ -105,24 +71,24 @@ impl Engine {
     }
 
     /// Starts a run. It is submitted at once and can be cancelled before the returned future is
-    /// awaited. A run that fails to start leaves nothing behind.
-    pub fn submit(
+    /// awaited, by [`Engine::controls`]. A run that fails to start leaves nothing behind.
+    pub fn run(
         &self,
         submission: Submission,
-    ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
-        self.submit_answered(submission, Answerer::None)
+    ) -> impl Future<Output = Result<RunHandle, SubmitError>> + use<> {
+        let submission = Box::new(submission);
+        let answer = answer(&self.0.root, |reply| RootMessage::Submit(submission, reply));
+        let (root, failure) = (self.0.root.clone(), self.0.failure.clone());
+        async move {
+            let submitted = answer.await.unwrap_or(Err(SubmitError::Closing))?;
+            Ok(RunHandle::new(submitted, root, failure))
+        }
     }
 
-    /// Starts a run as [`Engine::submit`] does, whose questions `answerer` answers.
-    pub fn submit_answered(
-        &self,
-        submission: Submission,
-        answerer: Answerer,
-    ) -> impl Future<Output = Result<Submitted, SubmitError>> + use<> {
-        let submission = Box::new(submission);
-        let submit = |reply| RootMessage::Submit(submission, answerer, reply);
-        let answer = answer(&self.0.root, submit);
-        async move { answer.await.unwrap_or(Err(SubmitError::Closing)) }
+    /// Returns the controls of a run by its id, also while it is being opened.
+    #[must_use]
+    pub fn controls(&self, run: RunId) -> RunControls {
+        RunControls::new(run, self.0.root.clone())
     }
 
     /// Opens a session without a task, with its own tools. Returns it with its events, from the first on.
@@ -140,80 +106,6 @@ impl Engine {
             Some(Err(failure)) => Err(OpenSessionError::Failed(failure)),
             None => Err(OpenSessionError::Closing),
         }
-    }
-
-    /// Cancels a run: queued tasks do not start, running tasks are stopped and captured, nothing
-    /// lands.
-    pub fn cancel(&self, run: RunId, how: CancelLevel, why: Interruption) {
-        let _closed = self.0.root.cast(RootMessage::Cancel(run, how, why));
-    }
-
-    /// Adds tasks to a running run, as children of `parent` if given. Answers when they are in the
-    /// ledger.
-    pub fn add_tasks(
-        &self,
-        run: RunId,
-        parent: Option<TaskId>,
-        tasks: Vec<TaskSpec>,
-    ) -> impl Future<Output = Result<Vec<TaskId>, AddTasksError>> + use<> {
-        let answer = answer(&self.0.root, |reply| {
-            let request = RunRequest::AddTasks { parent, tasks, reply };
-            RootMessage::Request(run, Box::new(request))
-        });
-        // A dropped reply port means that the run has ended.
-        async move { answer.await.unwrap_or(Err(AddTasksError::Ending)) }
-    }
-
-    /// Waits until the children of `parent` have ended, and returns their outcomes. Meanwhile the
-    /// parent's permit is lent to other tasks; it holds the permit again when this returns.
-    pub fn await_children(
-        &self,
-        run: RunId,
-        parent: TaskId,
-    ) -> impl Future<Output = Result<Vec<FinishedChild>, WaitError>> + use<> {
-        let answer = answer(&self.0.root, |reply| {
-            RootMessage::Request(run, Box::new(RunRequest::AwaitChildren { parent, reply }))
-        });
-        async move { answer.await.unwrap_or(Err(WaitError::NotRunning)) }
-    }
-
-    /// Captures what a conversation has changed so far in its workspace, in which nothing may be writing.
-    /// `None` if the mode has no checkpoints.
-    ///
-    /// # Errors
-    /// Its task does not work any more, or the workspace cannot be captured.
-    pub async fn checkpoint(
-        &self,
-        run: RunId,
-        conversation: TaskId,
-    ) -> Result<Option<Captured>, IsolationError> {
-        let captured = answer(&self.0.root, |reply| {
-            let request = ConversationRequest::Checkpoint(reply);
-            RootMessage::Request(run, Box::new(RunRequest::Conversation(conversation, request)))
-        });
-        captured.await.unwrap_or_else(|| {
-            let (what, source) = ("look at the workspace".to_owned(), "its task has ended".into());
-            Err(IsolationError::Failed { what, source })
-        })
-    }
-
-    /// Tells the task of a conversation that it has ended, and that nothing of it runs any more: the work
-    /// is captured, and the task is done.
-    pub fn end_conversation(&self, run: RunId, conversation: TaskId) {
-        let request = RunRequest::Conversation(conversation, ConversationRequest::End);
-        let _closed = self.0.root.cast(RootMessage::Request(run, Box::new(request)));
-    }
-
-    /// Returns a handle that answers the questions of runs. It does not keep the engine open.
-    #[must_use]
-    pub fn answers(&self) -> Answers {
-        Answers(self.0.root.clone())
-    }
-
-    /// Returns a handle that cancels runs from another task.
-    #[must_use]
-    pub fn canceller(&self) -> Canceller {
-        Canceller(self.0.root.clone())
     }
 
     /// Waits until an actor that the engine needs fails, such as the ledger, or until closing makes

@@ -15,6 +15,7 @@ mod ledger;
 mod messaging;
 mod root;
 mod run;
+mod run_handle;
 mod runs;
 mod session;
 mod sessions;
@@ -23,13 +24,14 @@ mod task;
 mod tokio_timer;
 mod worker;
 
-pub use crate::engine::{Answers, Canceller, Engine};
+pub use crate::engine::Engine;
 pub use deps::{Deps, Policy};
 pub use events::Events;
 pub use executors::{Answerer, ToolSetup};
 pub use job::Job;
 pub use jobs::Panicked;
-pub use runs::{Submission, SubmitError, Submitted};
+pub use run_handle::{RunControls, RunHandle, RunOutcome};
+pub use runs::{Submission, SubmitError};
 pub use session::{ContinueError, SessionSpec};
 pub use sessions::{
     AnswerError, OpenSessionError, PromptError, SessionHandle, SessionState, SessionStates,

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
-use crate::executors::{Answerer, Executors, ExecutorsMessage};
+use crate::executors::{Executors, ExecutorsMessage};
 use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
 use crate::job::Job;
@@ -39,7 +39,7 @@ pub(crate) struct RootArguments {
 }
 
 pub(crate) enum RootMessage {
-    Submit(Box<Submission>, Answerer, RpcReplyPort<Result<Submitted, SubmitError>>),
+    Submit(Box<Submission>, RpcReplyPort<Result<Submitted, SubmitError>>),
     OpenSession(Box<SessionOpening>, SessionsReply),
     Cancel(RunId, CancelLevel, Interruption),
     /// A request to one run.
@@ -157,8 +157,8 @@ impl Actor for Root {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             // If the receiving actor has stopped, the dropped reply port tells the caller.
-            RootMessage::Submit(submission, answerer, reply) => {
-                let _gone = state.runs.0.cast(RunsMessage::Submit(submission, answerer, reply));
+            RootMessage::Submit(submission, reply) => {
+                let _gone = state.runs.0.cast(RunsMessage::Submit(submission, reply));
             }
             RootMessage::OpenSession(opening, reply) => {
                 let _gone = state.sessions.0.cast(SessionsMessage::Open(opening, reply));

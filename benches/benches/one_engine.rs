@@ -6,7 +6,6 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actors::{Engine, Submission};
@@ -226,14 +225,11 @@ impl Bench<'_> {
             group: None,
             retry: None,
         };
-        let notify = Arc::new(|_notice| {});
-        let mut run = engine.submit(Submission { spec, repository, notify }).await?;
-        let mut landed = 0;
-        while let Some(event) = run.events.recv().await {
-            if let EventKind::RunFinished { totals, .. } = &event.kind {
-                landed = totals.landed;
-            }
-        }
+        let mut run = engine.run(Submission::new(spec, repository)).await?;
+        let landed = match run.outcome().await {
+            Ok(outcome) => outcome.totals.landed,
+            Err(failure) => return Err(failure.message.into()),
+        };
         if landed == 1 { Ok(()) } else { Err(format!("run {number} landed {landed} tasks").into()) }
     }
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{io, thread};
 
-use actors::{Answers, Events};
+use regatta::{Events, RunControls};
 use engine::ports::Clock;
-use protocol::RunId;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
@@ -40,7 +39,7 @@ enum DisplayCommand {
     /// Displays these events from now on.
     Show(Events),
     /// Answers the questions of this run from now on.
-    Answer(Answers, RunId),
+    Answer(RunControls),
     Note(Cow<'static, str>),
     Finish,
 }
@@ -58,7 +57,7 @@ impl Display {
         let mut showing = DisplayLoop {
             show,
             events: None,
-            answers: None,
+            asking: None,
             keys: QuestionKeys::default(),
             commands,
             clock,
@@ -77,8 +76,8 @@ impl Display {
     }
 
     /// Begins to read the keys that answer the questions of a run.
-    pub(crate) fn answer(&self, answers: Answers, run: RunId) {
-        let _ended = self.commands.send(DisplayCommand::Answer(answers, run)); // as for `show`
+    pub(crate) fn answer(&self, run: RunControls) {
+        let _ended = self.commands.send(DisplayCommand::Answer(run)); // as for `show`
     }
 
     /// Returns a sender of notes, which are displayed between the events.
@@ -121,8 +120,8 @@ struct DisplayLoop {
     show: Box<dyn Renderer>,
     /// `None` until there are some, and after their end.
     events: Option<Events>,
-    /// Who takes the answers to questions, if anybody.
-    answers: Option<(Answers, RunId)>,
+    /// The run whose questions are answered, if there is one.
+    asking: Option<RunControls>,
     keys: QuestionKeys,
     commands: mpsc::UnboundedReceiver<DisplayCommand>,
     clock: Arc<dyn Clock>,
@@ -152,9 +151,7 @@ impl DisplayLoop {
                     self.waiting_events();
                     match order {
                         Some(DisplayCommand::Show(events)) => self.events = Some(events),
-                        Some(DisplayCommand::Answer(answers, run)) => {
-                            self.answers = Some((answers, run));
-                        }
+                        Some(DisplayCommand::Answer(run)) => self.asking = Some(run),
                         Some(DisplayCommand::Note(line)) => self.show.note(&line),
                         Some(DisplayCommand::Finish) | None => {
                             self.keys.close();
@@ -173,11 +170,11 @@ impl DisplayLoop {
 
     /// Reads a key while a question is on the terminal.
     async fn read_key(&mut self) {
-        let Some((answers, run)) = &self.answers else { return };
+        let Some(run) = &self.asking else { return };
         let key = self.keys.pressed(self.show.question());
         let answer = key.and_then(|key| self.show.key(key));
         if let Some((question, choice)) = answer
-            && let Err(error) = answers.give(*run, question, choice).await
+            && let Err(error) = run.answer(question, choice).await
         {
             self.show.note(&format!("note: the answer was not taken: {error}"));
         }

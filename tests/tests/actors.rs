@@ -107,12 +107,12 @@ async fn cancelling_reaches_waiting_running_and_deaf_tasks_and_lands_nothing() {
         while engine.commands.running() < 2 {
             engine.next().await;
         }
-        engine.engine.cancel(run.id, how, Interruption::Interrupt);
+        engine.engine.controls(run.id).cancel(how, Interruption::Interrupt);
         if how == CancelLevel::Gently {
             engine
                 .find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(()))
                 .await;
-            engine.engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Interrupt);
+            engine.engine.controls(run.id).cancel(CancelLevel::AtOnce, Interruption::Interrupt);
         }
         let (_, totals) = engine.until_the_end().await;
         assert_eq!((totals.cancelled, totals.landed), (3, 0));
@@ -130,7 +130,7 @@ async fn a_second_cancel_ends_the_grace_of_the_first() {
         engine.next().await;
     }
     for how in [CancelLevel::Gently, CancelLevel::AtOnce] {
-        engine.engine.cancel(run.id, how, Interruption::Interrupt);
+        engine.engine.controls(run.id).cancel(how, Interruption::Interrupt);
     }
     let (reports, _) = engine.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
@@ -142,7 +142,7 @@ async fn a_task_that_is_cancelled_just_before_its_session_begins_runs_nothing() 
     engine.ledger.hold_sessions();
     let run = engine.submit(engine.spec(vec![task("one", "sleep")])).await;
     engine.find(|event| matches!(event, EventKind::WorkspaceReady { .. }).then_some(())).await;
-    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(run.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     let stopping =
         |event: &EventKind| matches!(event, EventKind::TaskProgress { phase: Phase::Stopping, .. });
     engine.find(|event| stopping(event).then_some(())).await;
@@ -181,7 +181,7 @@ async fn a_run_cancelled_just_before_its_landing_ends() {
     engine.ledger.hold_landings();
     let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
     engine.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
-    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(run.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     until_told(&engine, run.id).await;
     engine.ledger.let_go();
     let (_, totals) = engine.until_the_end().await;
@@ -195,7 +195,7 @@ async fn a_run_cancelled_just_after_its_landing_began_is_seen_through() {
     engine.repository.failpoints.block_at("land");
     let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
     engine.repository.failpoints.until_blocked().await;
-    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(run.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     until_told(&engine, run.id).await;
     engine.repository.failpoints.release();
     let (_, totals) = engine.until_the_end().await;
@@ -206,7 +206,7 @@ async fn a_run_cancelled_just_after_its_landing_began_is_seen_through() {
 /// Waits until a run that lands or is cancelled has got what it was told before: it answers a
 /// request that comes after.
 async fn until_told(engine: &TestEngine, run: RunId) {
-    let refused = engine.engine.add_tasks(run, None, vec![task("late", "yield")]).await;
+    let refused = engine.engine.controls(run).add_tasks(None, vec![task("late", "yield")]).await;
     assert_eq!(refused, Err(AddTasksError::Ending));
 }
 
@@ -238,7 +238,7 @@ async fn cancelled_while_landing(
     engine.repository.hold_landings(error);
     let run = engine.submit(engine.spec(vec![task("one", "yield")])).await;
     engine.find(|event| matches!(event, EventKind::LandingWaited).then_some(())).await;
-    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(run.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     let mut said = Vec::new();
     let totals = engine.find(|event| match event {
         EventKind::TaskKept { task, .. } => {

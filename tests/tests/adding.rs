@@ -3,7 +3,7 @@
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use engine::run::{AddTasksError, WaitError};
-use protocol::{EventKind, LedgerEntry, Outcome, RunId, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, Outcome, RunId, TaskId, TaskName, TaskSpec};
 use serde_json::json;
 use tests::fakes::{TestEngine, task};
 
@@ -44,13 +44,18 @@ async fn a_parent_that_waits_lends_its_permit_to_its_children_and_goes_on_before
     let (run, parent) = begin(&mut engine, task("parent", "wait")).await;
     let children: Vec<_> = ["a", "b", "c"].map(|name| task(name, "yield 1")).into();
     let ids: Vec<_> = children.iter().map(|task| task.id).collect();
-    let added = engine.engine.add_tasks(run, Some(parent), children).await;
+    let added = engine.engine.controls(run).add_tasks(Some(parent), children).await;
     assert_eq!(added.as_ref(), Ok(&ids));
     assert_eq!(engine.commands.ran(), 1, "there is one permit, and the parent has it");
-    let waiting = engine.engine.await_children(run, parent);
+    let waiting = engine.engine.controls(run).await_children(parent);
     let mut other = task("other", "yield 2");
     other.priority = -1;
-    engine.engine.add_tasks(run, None, vec![other]).await.expect("the run goes on");
+    engine.engine.controls(run).add_tasks(None, vec![other]).await.expect("the run goes on");
+    let queued = engine.find(|event| match event {
+        EventKind::TaskQueued { task, parent, .. } if task.as_str() == "a" => Some(parent.clone()),
+        _ => None,
+    });
+    assert_eq!(queued.await.as_ref().map(TaskName::as_str), Some("parent"));
     let ended = waiting.await.expect("the parent runs");
     let names: Vec<_> = ended.iter().map(|child| child.task.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);
@@ -78,7 +83,7 @@ async fn tasks_that_are_added_are_queued_admitted_and_landed_like_others() {
     let (run, _) = begin(&mut engine, task("first", "wait")).await;
     let mut tasks: Vec<_> = (0..6).map(|n| task(&format!("t{n}"), "yield")).collect();
     tasks[5].depends_on = vec!["t0".parse().unwrap(), "first".parse().unwrap()];
-    engine.engine.add_tasks(run, None, tasks).await.expect("the run goes on");
+    engine.engine.controls(run).add_tasks(None, tasks).await.expect("the run goes on");
     let queued = engine.find(|event| match event {
         EventKind::TaskQueued { task, .. } if task.as_str() == "t5" => Some(()),
         EventKind::TaskStarted { task, .. } if task.as_str() != "first" => {
@@ -106,12 +111,17 @@ async fn cancelling_a_run_reaches_added_tasks_and_parents_that_wait() {
         let mut engine = TestEngine::with_concurrency(1).await;
         let (run, parent) = begin(&mut engine, task("parent", "sleep")).await;
         let children = vec![task("running", "sleep"), task("waiting", "yield")];
-        engine.engine.add_tasks(run, Some(parent), children).await.expect("the parent runs");
-        let waiting = engine.engine.await_children(run, parent);
+        engine
+            .engine
+            .controls(run)
+            .add_tasks(Some(parent), children)
+            .await
+            .expect("the parent runs");
+        let waiting = engine.engine.controls(run).await_children(parent);
         while engine.commands.running() < 2 {
             engine.next().await;
         }
-        engine.engine.cancel(run, level, Interruption::Interrupt);
+        engine.engine.controls(run).cancel(level, Interruption::Interrupt);
         let (reports, totals) = engine.until_the_end().await;
         assert!(reports.iter().all(|(_, report)| report.outcome == Outcome::Cancelled));
         assert_eq!((totals.cancelled, totals.landed), (3, 0));
@@ -135,22 +145,25 @@ async fn a_task_that_does_not_fit_is_refused_and_costs_the_run_nothing() {
     let (run, parent) = begin(&mut engine, task("parent", "wait")).await;
     let mut bad = task("bad", "yield");
     bad.schema = Some(Box::new(json!({ "wrong": true })));
-    let refused = engine.engine.add_tasks(run, Some(parent), vec![bad]).await;
+    let refused = engine.engine.controls(run).add_tasks(Some(parent), vec![bad]).await;
     assert!(matches!(refused, Err(AddTasksError::Schema { .. })), "{refused:?}");
     let mut crashing = task("crashing", "yield");
     crashing.schema = Some(Box::new(json!({ "panic": true })));
-    let refused = engine.engine.add_tasks(run, Some(parent), vec![crashing]).await;
+    let refused = engine.engine.controls(run).add_tasks(Some(parent), vec![crashing]).await;
     assert!(matches!(refused, Err(AddTasksError::Crashed(_))), "{refused:?}");
-    let refused = engine.engine.add_tasks(run, Some(TaskId::generate()), vec![]).await;
+    let refused = engine.engine.controls(run).add_tasks(Some(TaskId::generate()), vec![]).await;
     assert_eq!(refused, Err(AddTasksError::ParentNotRunning));
-    let refused = engine.engine.add_tasks(run, None, vec![task("PARENT", "yield")]).await;
+    let refused = engine.engine.controls(run).add_tasks(None, vec![task("PARENT", "yield")]).await;
     assert!(matches!(refused, Err(AddTasksError::NameTaken(_))), "{refused:?}");
     engine.commands.release();
     let (_, totals) = engine.until_the_end().await;
     assert_eq!((totals.done, totals.landed), (1, 1));
-    let over = engine.engine.add_tasks(run, None, vec![task("late", "yield")]).await;
+    let over = engine.engine.controls(run).add_tasks(None, vec![task("late", "yield")]).await;
     assert_eq!(over, Err(AddTasksError::Ending));
-    assert_eq!(engine.engine.await_children(run, parent).await, Err(WaitError::NotRunning));
+    assert_eq!(
+        engine.engine.controls(run).await_children(parent).await,
+        Err(WaitError::NotRunning)
+    );
     assert_eq!(engine.ledger.run(run).expect("it is in the ledger").tasks().len(), 1);
 }
 
@@ -163,7 +176,7 @@ async fn an_added_task_whose_predecessor_failed_is_not_started() {
     engine.find(|event| matches!(event, EventKind::TaskFinished { .. }).then_some(())).await;
     let mut next = task("next", "yield");
     next.depends_on = vec!["bad".parse().unwrap()];
-    engine.engine.add_tasks(run.id, None, vec![next]).await.expect("the run goes on");
+    engine.engine.controls(run.id).add_tasks(None, vec![next]).await.expect("the run goes on");
     while engine.commands.running() == 0 {
         engine.next().await;
     }

@@ -235,7 +235,7 @@ async fn a_model_that_never_answers_can_be_cancelled_and_runs_into_its_wall_cloc
             _ => None,
         })
         .await;
-    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(run.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     let (reports, totals) = engine.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
     assert_eq!((totals.cancelled, totals.landed), (1, 0));
@@ -271,7 +271,7 @@ async fn what_a_model_has_called_gets_its_grace_when_it_is_cancelled() {
     while engine.tools.running() == 0 {
         tokio::task::yield_now().await;
     }
-    engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(run.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     let (reports, _) = engine.until_the_end().await;
     assert_eq!(reports[0].1.outcome, Outcome::Cancelled);
     assert_eq!((engine.tools.tidied(), engine.repository.busiest()), (1, 0));

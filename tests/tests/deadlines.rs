@@ -63,7 +63,7 @@ async fn a_cancelled_task_whose_tool_nothing_ends_says_that_its_workspace_is_kep
     while engine.tools.running() == 0 {
         within(engine.next()).await;
     }
-    engine.engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Interrupt);
+    engine.engine.controls(run.id).cancel(CancelLevel::AtOnce, Interruption::Interrupt);
     let (reports, _) = within(engine.until_the_end()).await;
     let (class, message) = failure(&reports[0].1);
     assert_eq!(class, FailureClass::Workspace);

@@ -149,7 +149,7 @@ async fn who_gives_up_leaves_the_queue_and_gives_its_permit_back() {
     let queued = engine.submit(engine.spec(vec![asks("acme", "queued")])).await;
     let last = engine.submit(engine.spec(vec![asks("acme", "last")])).await;
     for run in [queued, first] {
-        engine.engine.cancel(run.id, CancelLevel::Gently, Interruption::Interrupt);
+        engine.engine.controls(run.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     }
     loop {
         let event = engine.next().await;

@@ -30,8 +30,8 @@ async fn a_run_that_is_cancelled_while_it_is_opened_is_not_started_and_nothing_o
         let run = spec.id;
         let cancelled = async {
             engine.repository.failpoints.until_blocked().await;
-            engine.engine.cancel(run, CancelLevel::Gently, why);
-            engine.engine.cancel(run, CancelLevel::AtOnce, Interruption::Bug);
+            engine.engine.controls(run).cancel(CancelLevel::Gently, why);
+            engine.engine.controls(run).cancel(CancelLevel::AtOnce, Interruption::Bug);
             engine.repository.failpoints.release();
         };
         let (refused, ()) =
@@ -50,9 +50,8 @@ async fn a_run_that_is_cancelled_as_soon_as_it_is_submitted_is_not_started() {
     let spec = engine.spec(vec![task("one", "yield")]);
     let run = spec.id;
     let repository = engine.repository.clone();
-    let notify = std::sync::Arc::new(|_| {});
-    let submitted = engine.engine.submit(Submission { spec, repository, notify });
-    engine.engine.cancel(run, CancelLevel::Gently, Interruption::Interrupt);
+    let submitted = engine.engine.run(Submission::new(spec, repository));
+    engine.engine.controls(run).cancel(CancelLevel::Gently, Interruption::Interrupt);
     let refused = within(submitted).await;
     assert!(matches!(refused, Err(SubmitError::Cancelled(_))), "{refused:?}");
     expect_nothing_of_it(&engine);

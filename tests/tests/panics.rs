@@ -174,7 +174,7 @@ async fn an_engine_that_fell_answers_whoever_asks_it() {
     assert!(matches!(refused, Err(SubmitError::Closing)), "{refused:?}");
     let opened = within(TestSession::try_open(&engine, Path::new("/sessions/two.jsonl"))).await;
     assert!(matches!(opened, Err(OpenSessionError::Closing)));
-    let added = engine.engine.add_tasks(RunId::generate(), None, Vec::new());
+    let added = engine.engine.controls(RunId::generate()).add_tasks(None, Vec::new());
     assert_eq!(within(added).await, Err(AddTasksError::Ending));
     assert!(within(engine.engine.listen()).await.recv().await.is_none());
     let model = it.session.set_model("fake/other".parse().expect("it is a route"));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::{AnswerError, Answerer, Events, Submission, Submitted};
+use actors::{AnswerError, Answerer, RunHandle, Submission};
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use protocol::{
@@ -19,7 +19,7 @@ use crate::own_tool::Mine;
 fn asks(name: &str) -> TaskSpec {
     let mut task = agent(name, r#"use note {"words":"one"}; yield 1"#);
     let Work::Agent(agent) = &mut task.work else { panic!("it is an agent") };
-    agent.approvals = Approvals { mode: ApprovalMode::Ask, ..Approvals::default() };
+    agent.approvals = Approvals { mode: Some(ApprovalMode::Ask), ..Approvals::default() };
     task.limits.wall = Duration::from_secs(60);
     task
 }
@@ -32,10 +32,10 @@ async fn engine() -> TestEngine {
     TestEngine::with_tools(1, vec![Arc::new(Mine)]).await
 }
 
-async fn submit(engine: &TestEngine, tasks: Vec<TaskSpec>, answerer: Answerer) -> Submitted {
+async fn submit(engine: &TestEngine, tasks: Vec<TaskSpec>, answerer: Answerer) -> RunHandle {
     let repository = Arc::clone(&engine.repository) as Arc<_>;
-    let submission = Submission { spec: engine.spec(tasks), repository, notify: Arc::new(|_| {}) };
-    engine.engine.submit_answered(submission, answerer).await.expect("the run is accepted")
+    let submission = Submission::new(engine.spec(tasks), repository).answered_by(answerer);
+    engine.engine.run(submission).await.expect("the run is accepted")
 }
 
 /// What a run has said of questions and ends.
@@ -47,9 +47,9 @@ enum Said {
     Over,
 }
 
-async fn next(events: &mut Events) -> Said {
+async fn next(run: &mut RunHandle) -> Said {
     loop {
-        let event = events.recv().await.expect("the run says how it ends");
+        let event = run.recv().await.expect("the run says how it ends");
         match &event.kind {
             EventKind::SessionEvent { task: Some(task), event } => match event {
                 SessionEvent::QuestionAsked { question } => {
@@ -75,31 +75,31 @@ async fn a_question_without_an_answer_takes_neither_time_nor_permit_of_its_task_
     let tasks = vec![asks("asks"), agent("other", "yield 2")];
     let mut run = submit(&engine, tasks, Answerer::Client).await;
     let begun = tokio::time::Instant::now();
-    let Said::Asked(task, question) = next(&mut run.events).await else { panic!("it asks") };
+    let Said::Asked(task, question) = next(&mut run).await else { panic!("it asks") };
     assert_eq!((task.as_str(), question.text.as_str()), ("asks", "note note.txt"));
-    let Said::Finished(other, _) = next(&mut run.events).await else { panic!("another one works") };
+    let Said::Finished(other, _) = next(&mut run).await else { panic!("another one works") };
     assert_eq!(other, "other");
-    let Said::Closed(id, None) = next(&mut run.events).await else { panic!("it is closed") };
+    let Said::Closed(id, None) = next(&mut run).await else { panic!("it is closed") };
     assert_eq!((id, begun.elapsed().as_secs()), (question.id, 600));
-    let Said::Finished(_, report) = next(&mut run.events).await else { panic!("it goes on") };
+    let Said::Finished(_, report) = next(&mut run).await else { panic!("it goes on") };
     assert_eq!((&report.outcome, report.refused_calls), (&done(), 1));
     let told = format!("{:?}", engine.models.requests().last().expect("it was asked").messages);
     assert!(told.contains("did not answer in time"), "{told}");
-    assert!(matches!(next(&mut run.events).await, Said::Over));
+    assert!(matches!(next(&mut run).await, Said::Over));
 }
 
 #[test(flavor = "multi_thread")]
 async fn a_question_of_a_task_is_answered_once_and_closed_with_its_task() {
     let engine = engine().await;
     let mut run = submit(&engine, vec![asks("one"), asks("two")], Answerer::Client).await;
-    let (answers, id) = (engine.engine.answers(), run.id);
+    let (handle, id) = (engine.engine.clone(), run.id);
     let give = |run: RunId, question: &Question, choice: &str| {
-        let (answers, id, choice) = (answers.clone(), question.id, choice.to_owned());
-        async move { answers.give(run, id, choice).await }
+        let (controls, id, choice) = (handle.controls(run), question.id, choice.to_owned());
+        async move { controls.answer(id, choice).await }
     };
     let mut asked = Vec::new();
     for _ in 0..2 {
-        let Said::Asked(_, question) = next(&mut run.events).await else { panic!("both ask") };
+        let Said::Asked(_, question) = next(&mut run).await else { panic!("both ask") };
         asked.push(question);
     }
     let [one, two] = &asked[..] else { panic!("{asked:?}") };
@@ -107,12 +107,12 @@ async fn a_question_of_a_task_is_answered_once_and_closed_with_its_task() {
     let both = tokio::join!(give(id, one, "once"), give(id, one, "no"));
     assert_eq!(both, (Ok(()), Err(AnswerError::NotOpen)));
     assert_eq!(give(RunId::generate(), two, "once").await, Err(AnswerError::Closed));
-    let Said::Closed(closed, Some(choice)) = next(&mut run.events).await else { panic!("closed") };
+    let Said::Closed(closed, Some(choice)) = next(&mut run).await else { panic!("closed") };
     assert_eq!((closed, choice.as_str()), (one.id, "once"));
-    engine.engine.cancel(id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     let (mut closed, mut ended) = (None, Vec::new());
     loop {
-        match next(&mut run.events).await {
+        match next(&mut run).await {
             Said::Closed(id, choice) => closed = Some((id, choice, ended.contains(&"two".into()))),
             Said::Finished(task, _) => ended.push(task),
             Said::Over => break,
@@ -128,6 +128,6 @@ async fn a_question_of_a_task_is_answered_once_and_closed_with_its_task() {
 async fn a_task_that_nobody_answers_is_refused_at_once() {
     let engine = engine().await;
     let mut run = submit(&engine, vec![asks("asks")], Answerer::None).await;
-    let Said::Finished(_, report) = next(&mut run.events).await else { panic!("it asks nobody") };
+    let Said::Finished(_, report) = next(&mut run).await else { panic!("it asks nobody") };
     assert_eq!((&report.outcome, report.refused_calls), (&done(), 1));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use actors::Submitted;
+use actors::RunHandle;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, VariableChoice};
 use protocol::{
@@ -47,7 +47,7 @@ async fn a_run_of_three_tasks_behind_one_of_a_thousand_is_not_starved() {
         }
     };
     assert_eq!((totals.landed, exit_code), (3, ExitCode::Success));
-    engine.engine.cancel(large.id, CancelLevel::AtOnce, Interruption::Terminate);
+    engine.engine.controls(large.id).cancel(CancelLevel::AtOnce, Interruption::Terminate);
     let ended = ends(&mut engine, 1).await;
     let (totals, exit_code) = &ended[&large.name];
     assert_eq!(totals.done + totals.cancelled, 1000);
@@ -65,7 +65,7 @@ async fn a_run_that_is_cancelled_does_not_concern_the_one_beside_it() {
     while engine.commands.running() < 4 {
         engine.next().await;
     }
-    engine.engine.cancel(unwanted.id, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(unwanted.id).cancel(CancelLevel::Gently, Interruption::Interrupt);
     let ended = ends(&mut engine, 1).await;
     let (totals, exit_code) = &ended[&unwanted.name];
     assert_eq!((totals.cancelled, totals.landed), (3, 0));
@@ -86,17 +86,17 @@ async fn a_run_that_is_cancelled_does_not_concern_the_one_beside_it() {
 #[test(start_paused = true)]
 async fn the_events_of_a_run_are_its_own_and_end_with_it() {
     let mut engine = TestEngine::with_concurrency(4).await;
-    let mut first = engine.submit(engine.spec(vec![task("one", "wait")])).await;
-    let mut again = first.events.another();
-    let mut second = engine.submit(engine.spec(vec![task("two", "yield")])).await;
+    let first = engine.submit(engine.spec(vec![task("one", "wait")])).await;
+    let mut again = first.events();
+    let second = engine.submit(engine.spec(vec![task("two", "yield")])).await;
     let _totals = ends(&mut engine, 1).await;
     engine.commands.release();
     let _totals = ends(&mut engine, 1).await;
-    let late = first.events.another();
+    let late = first.events();
     for (name, events) in [
-        (&first.name, &mut first.events),
+        (&first.name, &mut first.events()),
         (&first.name, &mut again),
-        (&second.name, &mut second.events),
+        (&second.name, &mut second.events()),
     ] {
         let mut all = Vec::new();
         while let Some(event) = events.recv().await {
@@ -144,7 +144,7 @@ async fn an_engine_closes_with_its_last_handle() {
     drop(engine);
     assert_eq!(commands.running(), 1, "there is another handle");
     drop(other);
-    while run.events.recv().await.is_some() {}
+    while run.recv().await.is_some() {}
     assert_eq!(commands.running(), 0);
     let is_end = |entry: &LedgerEntry| match entry {
         LedgerEntry::RunFinished { exit_code, .. } => Some(*exit_code),
@@ -158,7 +158,7 @@ const LOG: &str = "/sessions/beside.jsonl";
 
 /// Starts two runs, each of a command that waits and an agent that calls a tool, and waits until
 /// all are at work.
-async fn two_runs(engine: &TestEngine, tools: [&str; 2]) -> [Submitted; 2] {
+async fn two_runs(engine: &TestEngine, tools: [&str; 2]) -> [RunHandle; 2] {
     let tasks = |prefix: &str, tool: &str| {
         vec![
             task(&format!("{prefix}-command"), "wait"),
@@ -198,7 +198,7 @@ async fn a_run_that_is_cancelled_concerns_neither_the_run_nor_the_session_beside
     let words = "call wait; say one; say two; say three";
     it.session.prompt(input(words));
     until_at_work(&engine, 2, 3).await;
-    engine.engine.cancel(unwanted.id, CancelLevel::AtOnce, Interruption::Interrupt);
+    engine.engine.controls(unwanted.id).cancel(CancelLevel::AtOnce, Interruption::Interrupt);
     it.session.steer(input("on we go"));
     it.settle().await;
     let ended = ends(&mut engine, 1).await;

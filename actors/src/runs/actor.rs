@@ -29,11 +29,11 @@ impl Actor for Runs {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            RunsMessage::Submit(_, _, reply) if state.is_closing() => {
+            RunsMessage::Submit(_, reply) if state.is_closing() => {
                 let _gone = reply.send(Err(SubmitError::Closing));
             }
-            RunsMessage::Submit(submission, answerer, reply) => {
-                state.open(&myself, *submission, answerer, reply);
+            RunsMessage::Submit(submission, reply) => {
+                state.open(&myself, *submission, reply);
                 return Ok(());
             }
             RunsMessage::Opened(run, opened, reply) => {

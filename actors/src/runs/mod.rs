@@ -6,5 +6,6 @@ mod run_prompt;
 mod state;
 
 pub(crate) use actor::Runs;
-pub use opening::{Submission, SubmitError, Submitted};
+pub(crate) use opening::Submitted;
+pub use opening::{Submission, SubmitError};
 pub(crate) use state::{RunsArguments, RunsMessage};

@@ -89,7 +89,7 @@ pub(super) async fn open(
     cancel: CancelToken,
     engine: &Services,
 ) -> Result<OpenedRun, SubmitError> {
-    let Submission { spec, repository, notify } = submission;
+    let Submission { spec, repository, notify, answerer: _ } = submission;
     let contracts = contracts(&spec.tasks, &engine.deps)?;
     let git = repository.facts().git.clone();
     let port = Arc::clone(&repository);
@@ -193,17 +193,36 @@ pub struct Submission {
     pub repository: Arc<dyn Repository>,
     /// Called with notices while the run waits for a landing.
     pub notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
+    /// Who answers the questions of its tasks.
+    pub answerer: Answerer,
 }
 
-/// A started run.
+impl Submission {
+    /// Returns the submission of a run whose tasks ask nobody, and whose notices nobody gets.
+    #[must_use]
+    pub fn new(spec: RunSpec, repository: Arc<dyn Repository>) -> Self {
+        Self { spec, repository, notify: Arc::new(|_notice| {}), answerer: Answerer::None }
+    }
+
+    /// Has notices passed to `notify`.
+    #[must_use]
+    pub fn with_notices(self, notify: impl Fn(LandingNotice) + Send + Sync + 'static) -> Self {
+        Self { notify: Arc::new(notify), ..self }
+    }
+
+    /// Has the questions of its tasks answered by `answerer`.
+    #[must_use]
+    pub fn answered_by(self, answerer: Answerer) -> Self {
+        Self { answerer, ..self }
+    }
+}
+
+/// A started run, with its events from the first to the last.
 #[derive(Debug)]
-pub struct Submitted {
-    /// Its id.
-    pub id: RunId,
-    /// Its name.
-    pub name: RunName,
-    /// Its events, from the first to the last.
-    pub events: Events,
+pub(crate) struct Submitted {
+    pub(crate) id: RunId,
+    pub(crate) name: RunName,
+    pub(crate) events: Events,
 }
 
 /// Errors of starting a run. Nothing of the run is left.

@@ -23,7 +23,7 @@ pub(super) async fn run_prompt(
     let agents = || {
         spec.tasks.iter().filter_map(|task| match &task.work {
             Work::Agent(agent) => Some(agent),
-            Work::Command(_) | Work::External(_) | Work::Conversation(_) => None,
+            Work::Command(_) | Work::Conversation(_) => None,
         })
     };
     let Some(first) = agents().next() else { return prompt };

@@ -76,7 +76,6 @@ impl RunsState {
         &mut self,
         myself: &ActorRef<RunsMessage>,
         submission: Submission,
-        answerer: Answerer,
         reply: Answer,
     ) {
         let run = submission.spec.id;
@@ -86,7 +85,7 @@ impl RunsState {
             deps: self.arguments.deps.clone(),
         };
         self.unanswered += 1;
-        let opening = RunOpening { answerer, ..RunOpening::default() };
+        let opening = RunOpening { answerer: submission.answerer, ..RunOpening::default() };
         let cancel = opening.cancel.clone();
         self.opening.insert(run, opening);
         let job = async move { open(submission, cancel, &services).await };
@@ -223,7 +222,7 @@ pub(crate) struct RunsArguments {
 }
 
 pub(crate) enum RunsMessage {
-    Submit(Box<Submission>, Answerer, Answer),
+    Submit(Box<Submission>, Answer),
     /// Result of opening a run.
     Opened(RunId, Box<Result<OpenedRun, SubmitError>>, Answer),
     /// A run was withdrawn.

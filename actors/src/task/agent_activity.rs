@@ -50,7 +50,7 @@ impl AgentActivity {
         let model = match work {
             Work::Command(_) => return None,
             Work::Agent(agent) => Some(agent.model.name()),
-            Work::External(_) | Work::Conversation(_) => None,
+            Work::Conversation(_) => None,
         };
         Some(Box::new(Self {
             usage: Usage::ZERO,

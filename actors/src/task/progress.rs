@@ -49,7 +49,6 @@ impl TaskState {
         };
         match report {
             WorkerReport::Line(line) => activity.line = Some(line),
-            WorkerReport::Used(usage) => activity.usage = activity.usage + usage,
             WorkerReport::Session(event) => {
                 activity.note(&event);
                 if let Some(event) = of_run(event) {

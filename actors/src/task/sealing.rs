@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use engine::ports::{OwnerEnd, Reuse};
+use engine::ports::OwnerEnd;
 use engine::task::{Input, Unsealed};
 use ractor::ActorRef;
 
 use super::state::{TaskMessage, TaskState};
 use crate::isolation::Writers;
 use crate::job::Job;
-use crate::worker;
 
 impl TaskState {
     /// Stops the processes of a crashed worker before it is started again.
@@ -69,14 +68,5 @@ impl TaskState {
             Some(OwnerEnd::Unknown) => self.unsealed = Some(Unsealed::Unknown),
         }
         self.unsealed.map_or(Ok(()), Err)
-    }
-
-    /// Returns whether the files of the workspace may be used again, now that the task is sealed.
-    pub(super) fn reuse(&self) -> Reuse {
-        match worker::external_program(&self.arguments.spec.work) {
-            None => Reuse::Allowed,
-            // An external program is no command of an owner.
-            Some(_) => Reuse::Refused,
-        }
     }
 }

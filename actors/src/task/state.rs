@@ -143,7 +143,7 @@ impl TaskState {
                 true => SetupPolicy::None,
                 false => SetupPolicy::Commands,
             },
-            restarts: restarts(&arguments.spec.work, arguments.deps.external.as_ref()),
+            restarts: restarts(&arguments.spec.work),
             grace: arguments.deps.policy.grace,
         };
         let (lifecycle, effects) = TaskMachine::begin(record, contract, policy);

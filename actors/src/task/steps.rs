@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    AttemptEnd, Gate, IsolationError, ModelWork, Worker, Workspace as Place, WorkspaceRequest,
-    WorkspaceStart,
+    AttemptEnd, Gate, IsolationError, ModelWork, Reuse, Worker, Workspace as Place,
+    WorkspaceRequest, WorkspaceStart,
 };
 use engine::task::{Effect, Input, Reminder, Timer};
 use futures_util::FutureExt as _;
@@ -191,7 +191,7 @@ impl TaskState {
         let gate = Arc::clone(&self.arguments.gate);
         let gate: Arc<dyn Gate> = match self.arguments.spec.work {
             Work::Agent(_) => Arc::new(self.waits.measured(gate)),
-            Work::Command(_) | Work::External(_) | Work::Conversation(_) => gate,
+            Work::Command(_) | Work::Conversation(_) => gate,
         };
         let deps = WorkerDeps {
             deps: self.arguments.deps.clone(),
@@ -206,25 +206,11 @@ impl TaskState {
             let _gone = task.cast(TaskMessage::Reported(report)); // the task may be gone
         });
         match worker::open(&self.arguments.spec.work, start, deps).await {
-            Ok(worker) => {
-                self.announce_ungated_requests();
-                self.work(myself, worker, reminder);
-            }
+            Ok(worker) => self.work(myself, worker, reminder),
             Err(failure) => {
                 let end = Ok(AgentEnd::Failed(failure));
                 let _dying = myself.cast(TaskMessage::WorkerEnded(end));
             }
-        }
-    }
-
-    /// Announces that the requests of an external program pass no gate of the engine.
-    fn announce_ungated_requests(&self) {
-        if let Some(program) = worker::external_program(&self.arguments.spec.work) {
-            self.announce(EventKind::Degraded {
-                from: "requests to models within the limits of the engine".to_owned(),
-                to: format!("requests of `{program}` itself"),
-                why: format!("another program does the task `{}`", self.name()),
-            });
         }
     }
 
@@ -300,9 +286,8 @@ impl TaskState {
 
     fn discard(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return };
-        let (owner, reuse) = (lease.owner().clone(), self.reuse());
-        let writers = lease.writers().to_vec();
-        let question = |reply| WorkspaceMessage::Discard(reuse, writers, reply);
+        let (owner, writers) = (lease.owner().clone(), lease.writers().to_vec());
+        let question = |reply| WorkspaceMessage::Discard(Reuse::Allowed, writers, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &owner));
         ask(Job::TaskDiscard, jobs, ends, question, |_| TaskMessage::Discarded);
     }

@@ -108,7 +108,7 @@ pub(crate) const INPUTS: &str = "inputs";
 pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> ExecutorSetup {
     let spec = &task.spec;
     match spec.work {
-        Work::Command(_) | Work::External(_) | Work::Conversation(_) => ExecutorSetup::Commands,
+        Work::Command(_) | Work::Conversation(_) => ExecutorSetup::Commands,
         Work::Agent(ref agent) => ExecutorSetup::Tools(
             Box::new(ToolSetup {
                 view: lease.view(),

@@ -1,4 +1,4 @@
-//! The workers of tasks: a session, a command, an external program, or a conversation of the user. A task knows them by the port
+//! The workers of tasks: a session, a command, or a conversation of the user. A task knows them by the port
 //! `Worker` only.
 
 mod command;
@@ -8,6 +8,6 @@ mod session;
 mod setup;
 mod worker_deps;
 
-pub(crate) use open::{RunningWorker, external_program, open, restarts};
+pub(crate) use open::{RunningWorker, open, restarts};
 pub(crate) use setup::{SetupRun, quoted};
 pub(crate) use worker_deps::WorkerDeps;

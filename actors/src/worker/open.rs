@@ -1,10 +1,10 @@
-//! Opens the worker that a task's kind of work needs: a command, a session, an external program, or one
-//! that waits for the end of a conversation.
+//! Opens the worker that a task's kind of work needs: a command, a session, or one that waits for the end of
+//! a conversation.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::ports::{CancelLevel, ExternalWorkers, Worker, WorkerStart};
+use engine::ports::{CancelLevel, Worker, WorkerStart};
 use engine::restarts::RestartBudget;
 use protocol::{Failure, Work};
 use tokio::task::AbortHandle;
@@ -26,26 +26,16 @@ pub(crate) async fn open(
     Ok(match work {
         Work::Command(command) => Arc::new(CommandWorker::new(command, start, deps)),
         Work::Agent(agent) => Arc::new(SessionWorker::start(agent, start, deps).await?),
-        Work::External(external) => deps.deps.external.open(external, start)?,
         Work::Conversation(_) => Arc::new(ConversationWorker::new(start.reports)),
     })
 }
 
 /// Returns how often a crashed worker is restarted. A command is never run twice, because it may
 /// have effects outside its workspace.
-pub(crate) fn restarts(work: &Work, external: &dyn ExternalWorkers) -> RestartBudget {
+pub(crate) fn restarts(work: &Work) -> RestartBudget {
     match work {
         Work::Command(_) | Work::Conversation(_) => RestartBudget::NONE,
         Work::Agent(_) => RESTARTS,
-        Work::External(program) => external.restarts(program),
-    }
-}
-
-/// Returns the name of the external program that does `work`, whose requests pass no gate.
-pub(crate) fn external_program(work: &Work) -> Option<&str> {
-    match work {
-        Work::Command(_) | Work::Agent(_) | Work::Conversation(_) => None,
-        Work::External(external) => Some(&external.program),
     }
 }
 

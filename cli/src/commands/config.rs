@@ -1,5 +1,7 @@
 //! `regatta config`: lists the settings, with the places where they were set.
 
+use std::path::PathBuf;
+
 use config::{DataPaths, Key};
 use protocol::ExitCode;
 use serde::Serialize;
@@ -7,11 +9,13 @@ use serde_json::Value;
 
 use super::context::{Out, print_json, write_text};
 use super::dispatch::folder;
-use super::project_settings::load;
+use super::note::note;
+use super::project_settings::say_warnings;
 use crate::args::{ConfigArgs, Form, Globals};
 use crate::elsewhere::{SETTINGS, as_shown};
 use crate::render::one_line;
 use regatta::error::Error;
+use regatta::trust::project_settings;
 
 /// A setting, as programs read it.
 #[derive(Serialize)]
@@ -28,14 +32,17 @@ struct Listed {
 /// The settings cannot be read, or the key does not exist.
 pub fn run(globals: &Globals, args: &ConfigArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let keys = keys_of(&args.words)?;
-    let places = DataPaths::of_this_process()?;
-    let loaded = load(&places, Some(&folder(globals)))?.loaded;
-    let listed: Vec<_> = loaded.listed().collect();
-    let rows = keys.into_iter().map(|key| {
     if let Some(repo) = globals.repo().filter(|repo| !repo.is_dir()) {
         let shown = one_line(&repo.to_string_lossy());
         return Err(Error::usage(format!("there is no folder `{shown}`")).hint("--repo DIR"));
     }
+    let places = DataPaths::of_this_process()?;
+    let project = project_settings(&places, Some(&folder(globals)))?;
+    let named = globals.repo().map(PathBuf::as_path);
+    say_warnings(&|line| note(globals, line), &project, named);
+    let loaded = project.loaded;
+    let listed: Vec<_> = loaded.listed().collect();
+    let rows = keys.into_iter().map(|key| {
         let found = listed.iter().find(|(listed, ..)| *listed == key);
         let (value, origin) = match found {
             Some((_, value, origin)) => (value.clone(), origin.to_string()),

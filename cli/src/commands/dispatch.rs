@@ -101,8 +101,7 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
         }
         Command::Apply(args) => in_runtime(async move |log| {
             let OpenedForWork { app, repository } = open_to_work(globals).await?;
-            let mut context = context(globals, &app, &repository.facts().root);
-            context.resolvers = Some(engine_runs(globals, &app, &log, &repository));
+            let context = resolving_context(globals, &app, &log, &repository);
             apply::run(&context, repository.as_ref(), args, &mut out).await
         }),
         Command::Undo(args) => in_runtime(async move |_| {
@@ -224,8 +223,7 @@ async fn execute(
             if !matches!(code, ExitCode::Kept | ExitCode::Partial) {
                 return Ok(code);
             }
-            let mut context = context(globals, &app, &repository.facts().root);
-            context.resolvers = Some(engine_runs(globals, &app, log, &repository));
+            let context = resolving_context(globals, &app, log, &repository);
             let ended = EndedRun { run: &result.run, code, events };
             let (repository, out) = (repository.as_ref(), &mut io::stdout());
             return resolve_run::resolve(&context, repository, ended, &resolver, out).await;
@@ -234,15 +232,18 @@ async fn execute(
     Ok(ExitCode::Success)
 }
 
-/// Returns what does the runs of agents that resolve conflicts.
-fn engine_runs(
+/// Returns the context of a repository, in which agents can resolve conflicts.
+pub(super) fn resolving_context(
     globals: &Globals,
     app: &AppContext,
     log: &Log,
     repository: &Arc<dyn Repository>,
-) -> Arc<dyn ResolverRuns> {
+) -> CommandContext {
+    let mut context = context(globals, app, &repository.facts().root);
     let (app, log, repository) = (app.clone(), log.clone(), Arc::clone(repository));
-    Arc::new(EngineRuns { app, log, repository, view: View::here(globals) })
+    context.resolvers =
+        Some(Arc::new(EngineRuns { app, log, repository, view: View::here(globals) }));
+    context
 }
 
 /// Does runs in an engine of their own, and shows their progress but not their results.

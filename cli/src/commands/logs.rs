@@ -139,7 +139,6 @@ fn log<'a>(context: &CommandContext, run: &'a RunRow, row: &'a TaskRow) -> Resul
             let (script, arguments) = (Some(command.script.as_str()), &command.arguments[..]);
             Log { script, arguments, output: whole_output(row, &path)?, ..log }
         }
-        Work::External(_) => Log { output: whole_output(row, &path)?, ..log },
     })
 }
 
@@ -188,7 +187,6 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
     let worker = match &row.spec.work {
         Work::Agent(agent) => format!(" · {}", one_line(&agent.model.to_string())),
         Work::Command(_) | Work::Conversation(_) => String::new(),
-        Work::External(external) => format!(" · {}", one_line(&external.program)),
     };
     heading((context, run), row, &worker, out)?;
     show_setup(context, run, row, out)?;
@@ -212,10 +210,6 @@ fn show(context: &CommandContext, run: &RunRow, row: &TaskRow, out: Out<'_>) -> 
             output(row, &path, out)?;
             outcome((context, run), row, None, out)
         }
-        Work::External(_) => {
-            output(row, &path, out)?;
-            outcome((context, run), row, None, out)
-        }
     }
 }
 
@@ -234,7 +228,7 @@ fn log_path(context: &CommandContext, run: &RunRow, row: &TaskRow) -> PathBuf {
     let name = match &row.spec.work {
         Work::Conversation(conversation) => return conversation.log.clone(),
         Work::Agent(_) => "session.jsonl",
-        Work::Command(_) | Work::External(_) => "output.log",
+        Work::Command(_) => "output.log",
     };
     context.runs.artifacts.join(run.name.as_str()).join(row.name.as_str()).join(name)
 }
@@ -319,7 +313,6 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
     let (work, silent) = match row.spec.work {
         Work::Agent(_) | Work::Conversation(_) => ("session", ""),
         Work::Command(_) => ("command", "it printed nothing, or "),
-        Work::External(_) => ("program", "it printed nothing, or "),
     };
     let why = match row.state {
         _ if setup_failed => "it ended in its set-up".to_owned(),
@@ -329,7 +322,7 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
         TaskState::Queued => "it has not begun".to_owned(),
         TaskState::Running => match row.spec.work {
             Work::Agent(_) | Work::Conversation(_) => "its session has not begun".to_owned(),
-            Work::Command(_) | Work::External(_) => "it has printed nothing yet".to_owned(),
+            Work::Command(_) => "it has printed nothing yet".to_owned(),
         },
         TaskState::Interrupted => {
             format!("{silent}it was interrupted before its {work} began, or its log was removed")

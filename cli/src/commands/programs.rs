@@ -156,7 +156,6 @@ pub(super) fn about_task<'a>(record: &'a RunRecord, name: &TaskName) -> Option<A
     let prompt = match &spec.work {
         Work::Command(command) => &command.script,
         Work::Agent(agent) => &agent.prompt,
-        Work::External(external) => &external.prompt,
         Work::Conversation(_) => &spec.title,
     };
     Some(AboutTask { task: &spec.name, title: &spec.title, prompt })

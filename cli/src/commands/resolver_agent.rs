@@ -72,7 +72,7 @@ impl ResolverAgent {
         let spec = self.spec(&runs.defaults().await, (&record, task), &cases, setup)?;
         let model = match &spec.tasks[0].work {
             Work::Agent(agent) => agent.model.to_string(),
-            Work::Command(_) | Work::External(_) | Work::Conversation(_) => String::new(),
+            Work::Command(_) | Work::Conversation(_) => String::new(),
         };
         let id = spec.id;
         let run = runs.run(spec).await?;
@@ -143,7 +143,7 @@ impl ResolverAgent {
     ) -> Result<ModelRoute, Error> {
         let of_task = |task: &TaskSpec| match &task.work {
             Work::Agent(agent) => Some(agent.model.clone()),
-            Work::Command(_) | Work::External(_) | Work::Conversation(_) => None,
+            Work::Command(_) | Work::Conversation(_) => None,
         };
         let own = record.task_named(task).and_then(|task| of_task(&task.spec));
         if let (None, Some(own)) = (&self.model, own) {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actors::{Answerer, Engine, Submission, SubmitError, Submitted};
 use config::make_private;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNotice, Repository};
@@ -28,6 +27,7 @@ use regatta::error::{Error, ErrorKind};
 use regatta::model::check_models;
 use regatta::recovery::no_room;
 
+use regatta::{Answerer, RunHandle, Submission, SubmitError};
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunResult {
@@ -63,7 +63,6 @@ pub async fn execute(
     let engine = app.open_engine(spec.jobs).await?;
     let notifier = Notifier::watch(&app.settings, &spec.repo, engine.listen().await);
     let (mut display, answerer) = start_display(app, show)?;
-    let run = spec.id;
     let notes = display.notes();
     unreached.into_iter().for_each(|line| notes.say(line));
     let notify = Arc::new(move |notice| match notice {
@@ -75,14 +74,13 @@ pub async fn execute(
         | LandingNotice::NoExchange { .. }
         | LandingNotice::Degraded(_) => {}
     });
-    let submission = Submission { spec, repository, notify };
-    let submitted = engine.submit_answered(submission, answerer);
+    let controls = engine.controls(spec.id);
+    let starting = engine.run(Submission { spec, repository, notify, answerer });
     // From here on, a separate tokio task handles signals.
-    let canceller = engine.canceller();
-    let cancel = move |how, why| canceller.cancel(run, how, why);
+    let cancel = move |how, why| controls.cancel(how, why);
     let canceller_on_signal = CancelOnSignal::begin(signals, cancel, display.notes());
-    let mut submitted = match submitted.await {
-        Ok(submitted) => submitted,
+    let mut run = match starting.await {
+        Ok(run) => run,
         Err(refused) => {
             let failure = engine.close().await;
             canceller_on_signal.run_has_ended();
@@ -90,49 +88,38 @@ pub async fn execute(
             return Err(not_started(refused, failure));
         }
     };
-    display.show(submitted.events.another());
+    display.show(run.events());
     if answerer == Answerer::Client {
-        display.answer(engine.answers(), submitted.id);
+        display.answer(run.controls());
     }
-    log.begin(&app.places.log(&submitted.name));
-    let (mut landed, mut ended_with) = (Vec::new(), None);
+    log.begin(&app.places.log(&run.name));
+    let mut landed = Vec::new();
     let also: &mut (dyn FnMut(&Event) + Send) = &mut |event| {
-        match &event.kind {
-            EventKind::TaskLanded { task, .. } => landed.push(task.clone()),
-            EventKind::RunFinished { exit_code, .. } => ended_with = Some(*exit_code),
-            _ => {}
+        if let EventKind::TaskLanded { task, .. } = &event.kind {
+            landed.push(task.clone());
         }
         also(event);
     };
-    let ended = follow(&engine, &mut submitted, &mut display, also).await;
+    let output_failure = follow(&mut run, &mut display, also).await;
+    let outcome = run.outcome().await.map(|outcome| outcome.exit_code);
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
-    // After a failure, the closing engine publishes the last events of the tasks that were running.
-    while let Some(event) = submitted.events.take() {
-        also(&event);
-    }
     canceller_on_signal.run_has_ended();
     tracing::info!("the run is over; its reader may still read");
     let shown = display.finish().await;
     notifier.finish().await;
     if let Some(failure) = failure {
-        let error = engine_failed(app, &submitted.name, &failure, ended_with);
+        let error = engine_failed(app, &run.name, &failure, outcome.ok());
         return Err(match landed[..] {
             [] => error,
             _ => error.because(landed_unrecorded(&landed)),
         });
     }
-    let exit_code = match ended {
-        FollowEnd::With(exit_code) => exit_code,
-        FollowEnd::OutputFailed(error, exit_code) => {
-            return Err(output_error(&error, exit_code));
-        }
-        FollowEnd::Failed(failure) => {
-            return Err(engine_failed(app, &submitted.name, &failure, ended_with));
-        }
-    };
-    shown.map_err(|error| output_error(&error, exit_code))?;
-    Ok(RunResult { run: submitted.name, exit_code })
+    let exit_code = outcome.map_err(|failure| engine_failed(app, &run.name, &failure, None))?;
+    match output_failure.or(shown.err()) {
+        Some(error) => Err(output_error(&error, exit_code)),
+        None => Ok(RunResult { run: run.name, exit_code }),
+    }
 }
 
 /// Starts the display of a run, and returns who answers the questions of its tasks.
@@ -216,55 +203,32 @@ pub(super) fn output_error(error: &io::Error, exit_code: ExitCode) -> Error {
     Error::output(error).exit(exit_code)
 }
 
-/// Why [`follow`] returned.
-enum FollowEnd {
-    /// The run has ended.
-    With(ExitCode),
-    /// Standard output could not be written, so that the run was cancelled. It ended with this exit
-    /// code.
-    OutputFailed(io::Error, ExitCode),
-    /// A critical part of the engine failed.
-    Failed(Failure),
-}
-
 /// How long events gather after one. Hundreds of agents would otherwise wake the thread with each of
 /// theirs, and the end of the run waits no longer than this.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Passes on the events of a run until it has ended.
+/// Passes on the events of a run until it has ended. If standard output cannot be written, cancels the run,
+/// and returns the error.
 async fn follow(
-    engine: &Engine,
-    run: &mut Submitted,
+    run: &mut RunHandle,
     display: &mut Display,
     also: &mut (dyn FnMut(&Event) + Send),
-) -> FollowEnd {
-    let mut output_error: Option<io::Error> = None;
+) -> Option<io::Error> {
+    let mut output_failure: Option<io::Error> = None;
     let mut gathering = None;
     loop {
         tokio::select! {
             biased;
-            event = run.events.recv(), if gathering.is_none() => {
-                let Some(event) = event else {
-                    let what = "its events ended before the end";
-                    return FollowEnd::Failed(Failure::new(FailureClass::Crashed, what));
-                };
-                for event in iter::once(event).chain(iter::from_fn(|| run.events.take())) {
-                    also(&event);
-                    if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                        return match output_error {
-                            Some(error) => FollowEnd::OutputFailed(error, exit_code),
-                            None => FollowEnd::With(exit_code),
-                        };
-                    }
-                }
+            event = run.recv(), if gathering.is_none() => {
+                let Some(event) = event else { return output_failure };
+                iter::once(event).chain(iter::from_fn(|| run.take())).for_each(|event| also(&event));
                 gathering = Some(Instant::now() + GATHER);
             }
             () = until(gathering) => gathering = None,
             error = display.failed() => {
-                engine.cancel(run.id, CancelLevel::AtOnce, Interruption::Terminate);
-                output_error = Some(error);
+                run.cancel(CancelLevel::AtOnce, Interruption::Terminate);
+                output_failure = Some(error);
             }
-            what = engine.failed() => return FollowEnd::Failed(what),
         }
     }
 }

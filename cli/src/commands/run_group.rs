@@ -1,5 +1,6 @@
 //! `regatta run` in several repositories: one engine, and one run in each of them.
 
+mod ends;
 mod repositories;
 
 use std::collections::BTreeSet;
@@ -7,27 +8,30 @@ use std::io;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use actors::{Engine, Submission};
 use config::make_private;
 use engine::exit_code::{Interruption, group_exit_code};
 use engine::ports::{CancelLevel, LandingNotice, Repository};
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use protocol::{EventKind, ExitCode, GroupName, RunId, RunSpec};
+use protocol::{ExitCode, GroupName, RunSpec};
 use regatta::app_context::AppContext;
-use regatta::error::{Error, ErrorKind, without_os_code};
+use regatta::error::{Error, ErrorKind};
 use regatta::model::check_models;
 use regatta::recovery::open_repository;
+use regatta::{Engine, Submission};
 
+use self::ends::{FinishedRun, GroupState, MemberEnd, Refusal};
 pub(super) use self::repositories::{GroupRepository, repositories, root_of};
+use super::dispatch::resolving_context;
 use super::note::note;
 use super::project_settings::context_of;
+use super::resolve_run::EndedRun;
 use super::resolved_run::{anchor_scenarios, keep_set_variables, resolved};
 use super::run::{CancelOnSignal, submit_error, workspaces_of};
-use super::{dry_run, run};
-use crate::args::{Execution, Form, Globals, RunArgs};
+use super::{dry_run, resolve_run, run};
+use crate::args::{Execution, Form, Globals, Resolver, RunArgs};
 use crate::display_thread::{Display, Notes};
 use crate::notifier::Notifier;
 use crate::render::{
@@ -44,13 +48,15 @@ const OPEN: usize = 16;
 const LARGEST_INPUT: u64 = 256 << 20;
 
 /// What is asked for in each repository.
-struct Asked<'a> {
+struct GroupRequest<'a> {
     globals: &'a Globals,
     app: &'a AppContext,
     request: &'a RunRequest,
     args: &'a RunArgs,
     /// Standard input.
     input: Vec<u8>,
+    /// What settles the conflicts of the runs when all have ended.
+    resolver: Option<Resolver>,
     group: GroupName,
     /// What was said already. Most of it is the same in each repository.
     said: Mutex<BTreeSet<String>>,
@@ -68,32 +74,31 @@ pub(super) async fn start(
     repositories: Vec<GroupRepository>,
     log: &Log,
 ) -> Result<ExitCode, Error> {
-    if args.resolver().is_some() {
-        return Err(Error::usage("`--resolve` cannot be used with several repositories")
-            .hint("regatta apply RUN --resolve … --repo DIR (for each run with conflicts)"));
-    }
     let input = match request.reads_standard_input() {
         true => read_input()?,
         false => Vec::new(),
     };
     let said = Mutex::default();
     let group = free_group(app)?;
-    let asked = Asked { globals, app, request, args, input, group, said };
+    let resolver = args.resolver();
+    let group = GroupRequest { globals, app, request, args, input, resolver, group, said };
     match args.execution() {
-        Execution::DryRun => asked.list(&repositories).await,
-        Execution::Real => asked.run(&repositories, log).await,
+        Execution::DryRun => group.list(&repositories).await,
+        Execution::Real => group.run(&repositories, log).await,
     }
 }
 
-/// A repository that is open, and the run in it.
-struct Ready {
+/// A run that can start in its repository, which is open.
+struct ReadyRun {
+    /// The context with the settings of the project.
+    app: AppContext,
     repository: Arc<dyn Repository>,
     spec: RunSpec,
 }
 
-impl Asked<'_> {
+impl GroupRequest<'_> {
     /// Opens a repository and resolves the run in it.
-    async fn prepare(&self, at: &Path, say: &(dyn Fn(&str) + Sync)) -> Result<Ready, Error> {
+    async fn prepare(&self, at: &Path, say: &(dyn Fn(&str) + Sync)) -> Result<ReadyRun, Error> {
         let say = |line: &str| {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
             if said.insert(line.to_owned()) {
@@ -109,7 +114,10 @@ impl Asked<'_> {
         keep_set_variables(&say, &mut spec);
         anchor_scenarios(&mut spec);
         spec.group = Some(self.group.clone());
-        Ok(Ready { repository, spec })
+        if let Some(resolver) = &self.resolver {
+            resolve_run::check(resolver, &spec)?;
+        }
+        Ok(ReadyRun { app, repository, spec })
     }
 
     /// Prints the tasks of each repository.
@@ -118,7 +126,7 @@ impl Asked<'_> {
         for GroupRepository { root, .. } in repositories {
             let ready = self.prepare(root, &|line| note(self.globals, line)).await;
             let listed = match ready {
-                Ok(Ready { repository, spec }) => {
+                Ok(ReadyRun { repository, spec, .. }) => {
                     note(self.globals, &format!("in {}:", root.display()));
                     let root = &repository.facts().root;
                     dry_run::print(self.globals, self.app, root, &spec).await
@@ -166,11 +174,8 @@ impl Asked<'_> {
         let folder = Path::new(".");
         let notifier = Notifier::watch(&self.app.settings, folder, engine.listen().await);
         let state = Arc::new(GroupState::default());
-        let (cancelled, canceller) = (Arc::clone(&state), engine.canceller());
-        let cancel = move |how, why| {
-            let _first = cancelled.why.set(why);
-            cancelled.runs().iter().for_each(|run| canceller.cancel(*run, how, why));
-        };
+        let cancelled = Arc::clone(&state);
+        let cancel = move |how, why| cancelled.cancel(how, why);
         let on_signal = CancelOnSignal::begin(signals, cancel, display.notes());
         let (first, notes) = (Mutex::new(Some(ready)), display.notes());
         let members = repositories.iter().enumerate().skip(begin).map(|(at, member)| {
@@ -179,16 +184,15 @@ impl Asked<'_> {
             async move { self.run_in(&member.root, ready, (engine, state, log), notes).await }
         });
         let open = capacity.get().min(OPEN);
-        let codes = stream::iter(members).buffer_unordered(open).collect::<Vec<_>>();
+        let ends = stream::iter(members).buffer_unordered(open).collect::<Vec<_>>();
         let mut output_error = None;
-        let codes = tokio::select! {
-            codes = codes => codes,
+        let ends = tokio::select! {
+            ends = ends => ends,
             error = display.failed() => {
                 let why = Interruption::Terminate;
-                let _first = state.why.set(why);
-                state.runs().iter().for_each(|run| engine.cancel(*run, CancelLevel::AtOnce, why));
+                state.cancel(CancelLevel::AtOnce, why);
                 output_error = Some(error);
-                vec![Some(signals::exit_code(why))]
+                vec![MemberEnd::without_run(Some(signals::exit_code(why)))]
             }
         };
         let failure = engine.close().await;
@@ -204,12 +208,34 @@ impl Asked<'_> {
                 Error::engine_failed(&failure).hint(format!("regatta runs show {}", self.group))
             );
         }
-        let codes: Vec<_> = refused.iter().map(|refusal| refusal.code).chain(codes).collect();
-        let code = group_exit_code(&codes);
+        let refused: Vec<_> = refused.iter().map(|refusal| refusal.code).collect();
+        let code = |ends: &[MemberEnd]| {
+            let codes = refused.iter().copied().chain(ends.iter().map(|end| end.code));
+            group_exit_code(&codes.collect::<Vec<_>>())
+        };
         if let Some(error) = output_error.or(shown.err()) {
-            return Err(run::output_error(&error, code));
+            return Err(run::output_error(&error, code(&ends)));
         }
-        Ok(code)
+        Ok(code(&self.resolve(ends, log).await?))
+    }
+
+    /// Lets the resolver settle the conflicts of the runs, one after the other.
+    async fn resolve(&self, mut ends: Vec<MemberEnd>, log: &Log) -> Result<Vec<MemberEnd>, Error> {
+        let Some(resolver) = &self.resolver else { return Ok(ends) };
+        for end in &mut ends {
+            let (Some(code @ (ExitCode::Kept | ExitCode::Partial)), Some(run)) =
+                (end.code, &end.run)
+            else {
+                continue;
+            };
+            let FinishedRun { app, repository, name, events } = run;
+            let context = resolving_context(self.globals, app, log, repository);
+            let ended = EndedRun { run: name, code, events: *events };
+            let out = &mut io::stdout();
+            let settled = resolve_run::resolve(&context, &**repository, ended, resolver, out).await;
+            end.code = Some(settled?);
+        }
+        Ok(ends)
     }
 
     /// Returns the error of a group in which no run can start. What is the same everywhere is said once.
@@ -253,19 +279,19 @@ impl Asked<'_> {
         })
     }
 
-    /// Runs the tasks of one repository. Returns the exit code of the run; `None` if it could not start.
+    /// Runs the tasks of one repository.
     async fn run_in(
         &self,
         at: &Path,
-        ready: Option<Ready>,
+        ready: Option<ReadyRun>,
         (engine, state, log): (&Engine, &GroupState, &Log),
         notes: Notes,
-    ) -> Option<ExitCode> {
+    ) -> MemberEnd {
         if let Some(why) = state.why.get() {
             let (root, code) = (at.to_owned(), Some(signals::exit_code(*why)));
             let why = "the group was stopped before".to_owned();
             state.refusals().push(Refusal { root, why, code });
-            return code;
+            return MemberEnd::without_run(code);
         }
         let say = |line: &str| notes.say(one_line(line));
         let ready = match ready {
@@ -276,91 +302,51 @@ impl Asked<'_> {
             Ok(ready) => self.submit(ready, (engine, state, log), &notes).await,
             Err(error) => Err(error),
         };
-        ended.map(Some).unwrap_or_else(|error| {
+        ended.unwrap_or_else(|error| {
             let refusal = Refusal::of(at, &error);
             let code = refusal.code;
             state.refusals().push(refusal);
-            code
+            MemberEnd::without_run(code)
         })
     }
 
     async fn submit(
         &self,
-        Ready { repository, spec }: Ready,
+        ReadyRun { app, repository, spec }: ReadyRun,
         (engine, state, log): (&Engine, &GroupState, &Log),
         notes: &Notes,
-    ) -> Result<ExitCode, Error> {
+    ) -> Result<MemberEnd, Error> {
         let unreached = check_models(&self.app.models, &self.app.user_models, &spec).await?;
         unreached.into_iter().for_each(|line| notes.say(line));
         if let Some(workspaces) = workspaces_of(self.app, &spec) {
             // An error is ignored here: if the folder is missing, preparing the run reports it.
             let _said_later = make_private(&workspaces);
         }
-        let id = spec.id;
-        state.runs().push(id);
+        state.runs().push(engine.controls(spec.id));
         if let Some(why) = state.why.get() {
-            return Ok(signals::exit_code(*why));
+            return Ok(MemberEnd::without_run(Some(signals::exit_code(*why))));
         }
         let told = notes.clone();
-        let notify = Arc::new(move |notice| {
-            if let LandingNotice::Rescued(rescue) = notice {
-                told.say(rescue_line(&rescue));
-            }
-        });
-        let submitted = engine.submit(Submission { spec, repository, notify });
-        let mut submitted = submitted.await.map_err(submit_error)?;
-        log.begin(&self.app.places.log(&submitted.name));
-        while let Some(event) = submitted.events.recv().await {
-            if let EventKind::RunFinished { exit_code, .. } = event.kind {
-                return Ok(exit_code);
-            }
+        let submission =
+            Submission::new(spec, Arc::clone(&repository)).with_notices(move |notice| {
+                if let LandingNotice::Rescued(rescue) = notice {
+                    told.say(rescue_line(&rescue));
+                }
+            });
+        let mut run = engine.run(submission).await.map_err(submit_error)?;
+        log.begin(&self.app.places.log(&run.name));
+        let mut events = 0;
+        while let Some(event) = run.recv().await {
+            events = event.seq;
         }
-        Ok(ExitCode::Bug)
-    }
-}
-
-/// The runs of a group that have been submitted, and why the group is cancelled, if it is.
-#[derive(Debug, Default)]
-struct GroupState {
-    runs: Mutex<Vec<RunId>>,
-    /// The repositories in which no run could start.
-    refusals: Mutex<Vec<Refusal>>,
-    why: OnceLock<Interruption>,
-}
-
-impl GroupState {
-    fn runs(&self) -> MutexGuard<'_, Vec<RunId>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn refusals(&self) -> MutexGuard<'_, Vec<Refusal>> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+        let code = run.outcome().await.map_or(ExitCode::Bug, |outcome| outcome.exit_code);
+        let run = FinishedRun { app, repository, name: run.name, events };
+        Ok(MemberEnd { code: Some(code), run: Some(run) })
     }
 }
 
 fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
     from.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
-/// A repository in which no run could start.
-#[derive(Debug)]
-struct Refusal {
-    root: PathBuf,
-    why: String,
-    /// What it counts as in the exit code of the group; `None` for a failed task.
-    code: Option<ExitCode>,
-}
-
-impl Refusal {
-    fn of(root: &Path, error: &Error) -> Self {
-        let why = without_os_code(&error.what_and_why());
-        let code = (error.kind == ErrorKind::NoItems).then_some(ExitCode::Success);
-        Self { root: root.to_owned(), why, code }
-    }
-
-    fn line(&self) -> String {
-        format!("no run in {}: {}", self.root.display(), self.why)
-    }
 }
 
 fn read_input() -> Result<Vec<u8>, Error> {

@@ -5,15 +5,16 @@ use std::path::Path;
 use config::{DataPaths, ProjectMark};
 use protocol::ExitCode;
 use regatta::error::{Error, ErrorKind};
-use regatta::trust::{Power, PowerState, project_root};
+use regatta::trust::{
+    Power, PowerState, RepositoryTrust, RevokeError, check_outside_task, project_root,
+    project_settings, trusted,
+};
 use serde_json::{Value, json};
-use store::{RepositoryTrust, TrustError, TrustFile};
 
 use super::config::value_text;
 use super::context::{Out, print_json, write_text};
 use super::dispatch::folder;
 use super::note::note;
-use super::project_settings::{is_in_task, load};
 use crate::args::{Form, Globals, TrustAction, TrustArgs};
 use crate::render::one_line;
 use crate::session::{has_person, is_confirmed};
@@ -24,33 +25,22 @@ use crate::session::{has_person, is_confirmed};
 /// The settings or the trust file cannot be read, or standard input is not a terminal.
 pub fn run(globals: &Globals, args: &TrustArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let places = DataPaths::of_this_process()?;
-    let file = TrustFile::new(places.trust_file());
-    if args.action() != TrustAction::List && is_in_task() {
-        return Err(Error::usage("a task cannot change what is trusted")
-            .because("the variable REGATTA_TASK is set")
-            .hint("regatta trust (outside of the run)"));
+    if args.action() != TrustAction::List {
+        check_outside_task()?;
     }
     match args.action() {
-        TrustAction::List => list(globals, &file, out)?,
-        TrustAction::Revoke(names) => revoke(globals, &file, names)?,
+        TrustAction::List => list(globals, &places, out)?,
+        TrustAction::Revoke(names) => revoke(globals, &places, names)?,
         action @ (TrustAction::Ask | TrustAction::Trust) => {
-            let root = project_root(&folder(globals));
-            let loaded = load(&places, Some(&root))?;
-            if let Some(why) = loaded.unusable {
-                return Err(Error::new(ErrorKind::Settings, why));
+            let project = project_settings(&places, Some(&folder(globals)))?;
+            if let Some(why) = &project.unusable {
+                return Err(Error::new(ErrorKind::Settings, why.clone()));
             }
-            if !is_trusted(globals, &loaded.powers, action, out)? {
-                return Ok(ExitCode::Success);
+            if is_trusted(globals, &project.powers, action, out)? {
+                project.trust(&places)?;
+                let root = project_root(&folder(globals));
+                note(globals, &format!("trusted in {}", one_line(&root.to_string_lossy())));
             }
-            if let Err(error) = places.make_private() {
-                let error = Error::new(ErrorKind::Settings, "cannot make the data folder")
-                    .because(error.to_string());
-                return Err(error);
-            }
-            let now = loaded.powers.into_iter();
-            let now = now.map(|power| (power.setting.key.to_string(), power.now)).collect();
-            file.change(&root, |trust| trust.powers = now).map_err(trust_error)?;
-            note(globals, &format!("trusted in {}", one_line(&root.to_string_lossy())));
         }
     }
     Ok(ExitCode::Success)
@@ -113,6 +103,9 @@ fn power_text(power: &Power) -> String {
     }
     match &power.state {
         PowerState::New => {}
+        PowerState::Unbounded => {
+            text += &line("may run any file, and there is no commit: it cannot be trusted");
+        }
         PowerState::Trusted => text += &line("trusted"),
         PowerState::Changed(_) => {
             text += &line("was trusted, but has changed:");
@@ -136,6 +129,7 @@ fn power_json(power: &Power) -> Value {
         PowerState::New => "new",
         PowerState::Trusted => "trusted",
         PowerState::Changed(_) => "changed",
+        PowerState::Unbounded => "unbounded",
     };
     json!({
         "key": power.setting.key.as_str(),
@@ -147,8 +141,8 @@ fn power_json(power: &Power) -> Value {
 }
 
 /// Lists what is trusted, in all repositories or in that of `--repo`.
-fn list(globals: &Globals, file: &TrustFile, out: Out<'_>) -> Result<(), Error> {
-    let mut all = file.all().map_err(trust_error)?;
+fn list(globals: &Globals, places: &DataPaths, out: Out<'_>) -> Result<(), Error> {
+    let mut all = trusted(places)?;
     if let Some(repo) = globals.repo() {
         let root = project_root(repo);
         all.retain(|repository, _| Path::new(repository) == root);
@@ -178,39 +172,25 @@ fn trust_text(root: &str, trust: &RepositoryTrust) -> String {
 }
 
 /// Ends the trust in settings and rules of one repository.
-fn revoke(globals: &Globals, file: &TrustFile, names: &[String]) -> Result<(), Error> {
+fn revoke(globals: &Globals, places: &DataPaths, names: &[String]) -> Result<(), Error> {
     let root = project_root(&folder(globals));
-    let there = file.of(&root).map_err(trust_error)?;
     let shown_root = one_line(&root.to_string_lossy());
-    let is_there = |name: &&String| {
-        let is_rule = there.rules.iter().any(|rule| rule.to_string() == **name);
-        is_rule || there.powers.contains_key(*name)
-    };
-    if let Some(name) = names.iter().find(|name| !is_there(name)) {
-        let what = format!("`{}` is not trusted in {shown_root}", one_line(name));
-        return Err(Error::usage(what).hint("regatta trust --list"));
-    }
-    if there.is_empty() {
-        note(globals, &format!("nothing is trusted in {shown_root}"));
-        return Ok(());
-    }
-    let is_revoked = |name: &str| names.is_empty() || names.iter().any(|it| it == name);
-    file.change(&root, |trust| {
-        trust.rules.retain(|rule| !is_revoked(&rule.to_string()));
-        trust.powers.retain(|key, _| !is_revoked(key));
-    })
-    .map_err(trust_error)?;
-    let what = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-    let what = one_line(&what);
-    let line = match names.is_empty() {
-        true => format!("{what} is trusted in {shown_root} any more"),
-        false => format!("not trusted in {shown_root} any more: {what}"),
+    let was_trusted =
+        regatta::trust::revoke(places, &root, names).map_err(|error| match error {
+            RevokeError::NotTrusted(name) => {
+                Error::usage(format!("`{}` is not trusted in {shown_root}", one_line(&name)))
+                    .hint("regatta trust --list")
+            }
+            RevokeError::File(error) => error.into(),
+        })?;
+    let line = match (was_trusted, names) {
+        (false, _) => format!("nothing is trusted in {shown_root}"),
+        (true, []) => format!("nothing is trusted in {shown_root} any more"),
+        (true, names) => {
+            let names = one_line(&names.join(", "));
+            format!("not trusted in {shown_root} any more: {names}")
+        }
     };
     note(globals, &line);
     Ok(())
-}
-
-fn trust_error(error: TrustError) -> Error {
-    let text = error.to_string();
-    Error::new(ErrorKind::Settings, text).caused_by(&error)
 }

@@ -2,7 +2,7 @@
 
 use engine::ports::Schemas;
 use protocol::{
-    Agent, ChangeDemand, Command, Conversation, External, RunSpec, TaskName, TaskSpec, Work,
+    Agent, ChangeDemand, Command, Conversation, RunSpec, TaskName, TaskSpec, Work,
 };
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const LONGEST_PROMPT: usize = 16_000_000;
 pub(super) fn has_model(task: &TaskSpec) -> bool {
     match task.work {
         Work::Agent(_) => true,
-        Work::Command(_) | Work::External(_) | Work::Conversation(_) => false,
+        Work::Command(_) | Work::Conversation(_) => false,
     }
 }
 
@@ -37,7 +37,6 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
         match &task.work {
             Work::Command(command) => check_script(&task.name, command)?,
             Work::Agent(agent) => check_prompt(&task.name, agent)?,
-            Work::External(external) => return Err(unavailable(&task.name, external)),
             Work::Conversation(conversation) => return Err(not_again(&task.name, conversation)),
         }
         if task.change == ChangeDemand::Required && !spec.isolation.capabilities().can_capture {
@@ -56,13 +55,6 @@ pub(super) fn check(spec: &RunSpec, args: &RunArgs, schemas: &dyn Schemas) -> Re
         compiled = Some(schema);
     }
     Ok(())
-}
-
-/// Refuses an external worker: none is available yet.
-fn unavailable(task: &TaskName, external: &External) -> Error {
-    let what = format!("cannot run task `{task}`");
-    Error::new(ErrorKind::Plan, what)
-        .because(format!("the external worker `{}` is not available", external.program))
 }
 
 /// Refuses a conversation: its user goes on with it.

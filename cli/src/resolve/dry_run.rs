@@ -95,7 +95,6 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
     let (command, agent, prompt) = match &task.work {
         Work::Command(command) => (Some(command), None, None),
         Work::Agent(agent) => (None, Some(agent), Some(&agent.prompt)),
-        Work::External(external) => (None, None, Some(&external.prompt)),
         Work::Conversation(_) => (None, None, None),
     };
     let (item, items) = task.item_or_chunk();

@@ -212,7 +212,7 @@ impl Tasks {
         let of_tasks = drafted.chain(planned).zip(&spec.tasks);
         let of_tasks = of_tasks.filter_map(|(own, task)| match &task.work {
             Work::Agent(agent) => selection.meaning(own, &agent.model),
-            Work::Command(_) | Work::External(_) | Work::Conversation(_) => None,
+            Work::Command(_) | Work::Conversation(_) => None,
         });
         let untyped = ModelSelection { typed: ModelOption::default(), ..selection };
         let of_fallbacks = routes(spec).into_iter();

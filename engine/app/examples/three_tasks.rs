@@ -3,9 +3,8 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::sync::Arc;
 
-use regatta::{AppContext, EventKind, Submission, open_repository};
+use regatta::{AppContext, Submission, open_repository};
 
 fn main() -> Result<(), Box<dyn Error>> {
     regatta::launch();
@@ -23,15 +22,13 @@ async fn run(at: &Path) -> Result<(), Box<dyn Error>> {
     ];
     let spec = app.run_of(&*repository, tasks)?;
     let engine = app.open_engine(spec.jobs).await?;
-    let submission = Submission { spec, repository, notify: Arc::new(|_notice| {}) };
-    let mut run = engine.submit(submission).await?;
+    let mut run = engine.run(Submission::new(spec, repository)).await?;
     println!("run {}: `regatta undo {}` takes it back", run.name, run.name);
-    while let Some(event) = run.events.recv().await {
+    while let Some(event) = run.recv().await {
         println!("{}", serde_json::to_string(&*event)?);
-        if matches!(event.kind, EventKind::RunFinished { .. }) {
-            break;
-        }
     }
+    let outcome = run.outcome().await.map_err(|failure| failure.message)?;
+    println!("landed {} of {}", outcome.totals.landed, outcome.totals.done);
     engine.close().await;
     Ok(())
 }

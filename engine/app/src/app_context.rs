@@ -6,16 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use actors::{Deps, Engine, Policy};
-use config::{DataPaths, Origin, RevertPolicy, Settings};
-use engine::compaction::{
-    BranchSummaries, BranchSummaryPolicy, CompactionPolicy, Threshold, Trigger,
-};
+use config::{DataPaths, Settings};
 use engine::fault::Faults;
 use engine::ports::{
-    Clock, Commands, GateStoreError, Ids, Isolation, NoExternalWorkers, Schemas, SessionLogs,
-    ToolFactory,
+    Clock, Commands, GateStoreError, Ids, Isolation, Schemas, SessionLogs, ToolFactory,
 };
-use engine::request::{FallbackRevert, RequestPolicy, RetryPolicy, Watchdog};
 use engine::session::MemorySessionLogs;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell, TemporaryFolders};
 use isolation::Repositories;
@@ -27,6 +22,7 @@ use store::{ArtifactFolders, BlobFolder, Durability, GateFiles, Ledger, SessionL
 use tools::{Builtins, ImageSizes, UserShells};
 
 use crate::error::{Error, ErrorKind};
+use crate::engine_wide::{branch_summary_policy, compaction_policy, request_policy};
 use crate::launcher;
 use crate::model::{UserModels, price_of_user};
 use crate::session::LogStorage;
@@ -171,7 +167,6 @@ impl AppContext {
             models: Arc::clone(&self.models) as Arc<_>,
             tools: self.tools(),
             artifacts: Arc::new(ArtifactFolders),
-            external: Arc::new(NoExternalWorkers),
             absences: Arc::default(),
             session_logs: Arc::new(self.log_files.clone()),
             shell: Arc::new(BashSyntax),
@@ -186,13 +181,7 @@ impl AppContext {
                 artifacts,
                 requests: request_policy(&self.settings),
                 compaction: compaction_policy(&self.settings),
-                branch_summary: BranchSummaryPolicy {
-                    usual: match self.settings.branch_summary_enabled.value {
-                        true => BranchSummaries::On,
-                        false => BranchSummaries::Off,
-                    },
-                    reserve: self.settings.branch_summary_reserve.value.get(),
-                },
+                branch_summary: branch_summary_policy(&self.settings),
                 user_instructions: user_instructions(&self.places),
             },
         };
@@ -255,62 +244,6 @@ fn catalogue(
         prices,
         clock,
     })
-}
-
-/// Returns the retries, timeouts and concurrency of requests to models.
-fn request_policy(settings: &Settings) -> RequestPolicy {
-    let max_retries =
-        if settings.retry_enabled.value { settings.retry_max_retries.value } else { 0 };
-    let (first_event, idle) =
-        (&settings.stream_first_event_timeout, settings.stream_idle_timeout.value);
-    RequestPolicy {
-        retry: RetryPolicy {
-            max_retries,
-            base_delay: settings.retry_base_delay.value,
-            quota_wait: match settings.retry_enabled.value {
-                true => settings.quota_wait.value,
-                false => Duration::ZERO,
-            },
-            ..RetryPolicy::default()
-        },
-        watchdog: Watchdog { first_event: first_event.value, idle },
-        local_watchdog: Watchdog {
-            first_event: match first_event.origin {
-                Origin::BuiltIn => Watchdog::LOCAL_FIRST_EVENT,
-                Origin::User { .. }
-                | Origin::Project { .. }
-                | Origin::Environment { .. }
-                | Origin::CommandLine { .. } => first_event.value,
-            },
-            idle,
-        },
-        concurrency: settings.provider_concurrency.value,
-        outage: Some(settings.retry_outage.value)
-            .filter(|outage| settings.retry_enabled.value && !outage.is_zero()),
-        revert: match settings.retry_fallback_revert_policy.value {
-            RevertPolicy::CooldownExpiry => FallbackRevert::CooldownExpiry,
-            RevertPolicy::Never => FallbackRevert::Never,
-        },
-    }
-}
-
-/// Returns when conversations are compacted.
-fn compaction_policy(settings: &Settings) -> CompactionPolicy {
-    let tokens = settings.compaction_threshold_tokens.value;
-    let percent = settings.compaction_threshold_percent.value;
-    CompactionPolicy {
-        trigger: match settings.compaction_enabled.value {
-            true => Trigger::Automatic,
-            false => Trigger::Manual,
-        },
-        threshold: match (tokens, percent) {
-            (Some(tokens), _) => Threshold::Tokens(tokens.get()),
-            (None, Some(percent)) => Threshold::Percent(percent),
-            (None, None) => Threshold::Reserve,
-        },
-        reserve: settings.compaction_reserve.value.get(),
-        keep_recent: settings.compaction_keep_recent.value.get(),
-    }
 }
 
 /// Returns what makes the folders for the temporary files of tasks.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::{SessionSpec, ToolSetup};
-use config::{DataPaths, Settings, Sources};
+use config::{DataPaths, LoadedSettings, Settings, Sources, UnknownKey};
 use engine::fault::Faults;
 use engine::ports::{Repository, ToolFactory};
 use engine::prompt::{Environment, Role, SystemPrompt};
@@ -19,6 +19,7 @@ use store::{SessionPlaces, new_log_path};
 use crate::app_context::AppContext;
 use crate::error::Error;
 use crate::text::one_line;
+use crate::trust::{LoadedProject, project_settings};
 use crate::workspace_needs::{GivenNeeds, NeedsSettings, workspace_needs};
 
 /// How many tasks of a run work at the same time, if the settings do not say.
@@ -33,8 +34,21 @@ impl AppContext {
     /// The user has no home, a setting is invalid, or the data cannot be opened.
     pub fn open() -> Result<Self, Error> {
         let places = DataPaths::of_this_process()?;
-        let variable = |name: &str| std::env::var_os(name);
-        Self::load(places, &variable)
+        let LoadedSettings { settings, unknown, .. } = project_settings(&places, None)?.loaded;
+        Self::with_settings(places, settings, &unknown)
+    }
+
+    /// Returns this context with the settings of the project at `folder`, besides those of the user and of
+    /// the environment. Of what its settings would run or allow, that counts which the user trusts. An
+    /// engine that is open already keeps the settings of the context that has opened it.
+    ///
+    /// # Errors
+    /// A setting is invalid.
+    pub fn in_project(&self, folder: &Path) -> Result<(Self, LoadedProject), Error> {
+        let project = project_settings(&self.places, Some(folder))?;
+        let mut app = self.clone();
+        app.settings = project.loaded.settings.clone();
+        Ok((app, project))
     }
 
     /// Opens data in a folder of its own, which is made if it does not exist. The settings are the built-in
@@ -44,13 +58,18 @@ impl AppContext {
     /// A setting is invalid, or the data cannot be opened.
     pub fn open_in(folder: &Path) -> Result<Self, Error> {
         let variable = |name: &str| (name == "REGATTA_HOME").then(|| OsString::from(folder));
-        Self::load(DataPaths::resolve(variable)?, &|_| None)
+        let places = DataPaths::resolve(variable)?;
+        let file = places.config_file();
+        let sources = Sources { file: &file, home: None, variable: &|_| None, flags: &[] };
+        let (settings, unknown) = Settings::load(&sources)?;
+        Self::with_settings(places, settings, &unknown)
     }
 
-    fn load(places: DataPaths, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
-        let (file, home) = (places.config_file(), places.home().map(Path::to_path_buf));
-        let sources = Sources { file: &file, home: home.as_deref(), variable, flags: &[] };
-        let (settings, unknown) = Settings::load(&sources)?;
+    fn with_settings(
+        places: DataPaths,
+        settings: Settings,
+        unknown: &[UnknownKey],
+    ) -> Result<Self, Error> {
         for key in unknown {
             tracing::warn!(?key, "unknown setting");
         }

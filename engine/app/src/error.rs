@@ -5,6 +5,7 @@ use std::fmt;
 use config::{DataPathsError, SettingsError};
 use engine::ports::{IsolationError, LedgerError};
 use protocol::{ExitCode, Failure, FailureClass};
+use store::TrustError;
 
 use crate::runs::WorkError;
 use crate::text::{escaped, shell_word};
@@ -256,6 +257,12 @@ impl From<SettingsError> for Error {
             | SettingsError::Rule { .. }
             | SettingsError::Value { .. } => settings,
         }
+    }
+}
+
+impl From<TrustError> for Error {
+    fn from(error: TrustError) -> Self {
+        Self::new(ErrorKind::Settings, error.to_string()).caused_by(&error)
     }
 }
 

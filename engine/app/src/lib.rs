@@ -8,6 +8,7 @@
 pub mod app_context;
 pub mod each;
 mod embedding;
+mod engine_wide;
 pub mod error;
 pub mod gc;
 pub mod launcher;
@@ -23,8 +24,8 @@ mod user_rules;
 pub mod workspace_needs;
 
 pub use actors::{
-    Engine, Events, OpenSessionError, SessionHandle, SessionSpec, Submission, SubmitError,
-    Submitted, ToolSetup,
+    Answerer, Engine, Events, OpenSessionError, RunControls, RunHandle, RunOutcome, SessionHandle,
+    SessionSpec, Submission, SubmitError, ToolSetup,
 };
 pub use app_context::AppContext;
 pub use engine::ports::{

@@ -78,7 +78,7 @@ pub use session_message::{
     PythonExecution, SessionMessage, SkippedReason,
 };
 pub use spec::{
-    Agent, BranchOwner, ChangeDemand, Command, Conversation, DoneTask, External, Item, LandTime,
+    Agent, BranchOwner, ChangeDemand, Command, Conversation, DoneTask, Item, LandTime,
     MergeMode, OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work,
     YieldPlaceholder,
 };

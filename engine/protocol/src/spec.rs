@@ -255,8 +255,6 @@ pub enum Work {
     Command(Command),
     /// A model that calls tools.
     Agent(Box<Agent>),
-    /// An agent that is a program of its own.
-    External(External),
     /// A conversation with the user.
     Conversation(Conversation),
 }
@@ -281,18 +279,9 @@ impl Work {
     pub fn is_of_user(&self) -> bool {
         match self {
             Self::Conversation(_) => true,
-            Self::Command(_) | Self::Agent(_) | Self::External(_) => false,
+            Self::Command(_) | Self::Agent(_) => false,
         }
     }
-}
-
-/// Work for an agent that is a program of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct External {
-    /// The name by which the engine knows the program.
-    pub program: String,
-    /// The prompt.
-    pub prompt: String,
 }
 
 /// Work for a model.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use actors::{Deps, Engine, Events, Policy, Submission, SubmitError, Submitted};
+use actors::{Deps, Engine, Events, Policy, RunHandle, Submission, SubmitError};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
@@ -24,8 +24,8 @@ use protocol::{
 use serde_json::{Value, json};
 
 use super::{
-    FakeArtifacts, FakeCommands, FakeExternal, FakeGateStore, FakeLedger, FakeLogs, FakeModels,
-    FakeRepository, FakeTools, Trace,
+    FakeArtifacts, FakeCommands, FakeGateStore, FakeLedger, FakeLogs, FakeModels, FakeRepository,
+    FakeTools, Trace,
 };
 
 /// Always the same time.
@@ -157,8 +157,6 @@ pub struct TestEngine {
     pub models: FakeModels,
     /// What its models call.
     pub tools: FakeTools,
-    /// The agents of other programs.
-    pub external: FakeExternal,
     /// What is said in its sessions.
     pub logs: FakeLogs,
     /// What its fakes did.
@@ -235,7 +233,6 @@ impl TestEngine {
         let (commands, repository, ledger) =
             (Arc::new(commands), Arc::new(repository), Arc::new(ledger));
         let (tools, logs) = (FakeTools::default(), FakeLogs::default());
-        let external = FakeExternal::default();
         let models = FakeModels::beside(&tools);
         let (asked, requests) =
             asked.unwrap_or_else(|| (Arc::new(models.clone()) as Arc<_>, RequestPolicy::default()));
@@ -251,7 +248,6 @@ impl TestEngine {
             gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
             artifacts: Arc::new(FakeArtifacts::default()),
-            external: Arc::new(external.clone()),
             absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),
             shell: Arc::new(FakeShell),
@@ -280,7 +276,6 @@ impl TestEngine {
             ledger,
             models,
             tools,
-            external,
             logs,
             trace,
             faults,
@@ -298,7 +293,7 @@ impl TestEngine {
     ///
     /// # Panics
     /// When it is refused.
-    pub async fn submit(&self, spec: RunSpec) -> Submitted {
+    pub async fn submit(&self, spec: RunSpec) -> RunHandle {
         self.try_submit(spec).await.expect("the run is accepted")
     }
 
@@ -306,10 +301,9 @@ impl TestEngine {
     ///
     /// # Errors
     /// Why it was refused.
-    pub async fn try_submit(&self, spec: RunSpec) -> Result<Submitted, SubmitError> {
+    pub async fn try_submit(&self, spec: RunSpec) -> Result<RunHandle, SubmitError> {
         let repository = Arc::clone(&self.repository) as Arc<_>;
-        let notify = Arc::new(|_| {});
-        self.engine.submit(Submission { spec, repository, notify }).await
+        self.engine.run(Submission::new(spec, repository)).await
     }
 
     /// Runs `tasks` to the end of their run and returns each task's report and the totals.

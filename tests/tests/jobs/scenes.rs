@@ -176,7 +176,7 @@ async fn add(engine: &mut TestEngine) -> String {
     while engine.commands.running() == 0 {
         within(engine.next()).await;
     }
-    let adding = engine.engine.add_tasks(submitted.id, None, vec![task("two", "yield")]);
+    let adding = engine.engine.controls(submitted.id).add_tasks(None, vec![task("two", "yield")]);
     let added = within(adding).await.map(|tasks| tasks.len());
     engine.commands.release();
     let added = added.map_err(|error| error.to_string());
@@ -187,10 +187,9 @@ async fn cancel(engine: &TestEngine) -> String {
     engine.repository.failpoints.block_at("freeze");
     let spec = engine.spec(vec![task("one", "yield")]);
     let run = spec.id;
-    let (repository, notify) = (engine.repository.clone(), Arc::new(|_| {}));
-    let submitted = engine.engine.submit(Submission { spec, repository, notify });
+    let submitted = engine.engine.run(Submission::new(spec, engine.repository.clone()));
     within(engine.repository.failpoints.until_blocked()).await;
-    engine.engine.cancel(run, CancelLevel::Gently, Interruption::Interrupt);
+    engine.engine.controls(run).cancel(CancelLevel::Gently, Interruption::Interrupt);
     engine.repository.failpoints.release();
     let refused = within(submitted).await.expect_err("it was cancelled");
     format!("refused: {refused}")

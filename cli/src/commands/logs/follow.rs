@@ -125,7 +125,7 @@ impl Followed {
         let path = log_path(context, run, row);
         let added = match &row.spec.work {
             Work::Agent(_) | Work::Conversation(_) => self.session(context, &path)?,
-            Work::Command(_) | Work::External(_) => self.output(&path)?,
+            Work::Command(_) => self.output(&path)?,
         };
         Ok(Added { ended: self.ended, ..added })
     }

@@ -17,6 +17,7 @@ fn run() -> RunView {
             item: None,
             items: Vec::new(),
             model: None,
+            parent: None,
         },
         EventKind::TaskStarted { task, attempt: 1 },
     ];

@@ -108,7 +108,7 @@ fn a_base_url_of_a_plan_without_a_model_is_that_of_the_provider_of_its_tasks() {
     let spec = with(&args, &Defaults { roles, ..defaults() }, plan).unwrap();
     let asked = spec.tasks.iter().map(|task| match &task.work {
         Work::Agent(agent) => (agent.model.to_string(), agent.model.base_url.as_deref()),
-        Work::Command(_) | Work::External(_) | Work::Conversation(_) => panic!("each has a prompt"),
+        Work::Command(_) | Work::Conversation(_) => panic!("each has a prompt"),
     });
     let at = Some("http://at");
     let expected = [("local/a", at), ("local/b", at), ("tiny/c", None)];

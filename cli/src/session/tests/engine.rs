@@ -12,7 +12,7 @@ use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
-    CommandShell, NoExternalWorkers, NoTrustedRules, Requester, SessionPurpose, ToolEnv,
+    CommandShell, NoTrustedRules, Requester, SessionPurpose, ToolEnv,
 };
 use engine::prompt::{Environment, Role, SystemPrompt};
 use engine::request::RequestPolicy;
@@ -82,7 +82,6 @@ impl SessionEngine {
             absences: Arc::default(),
             tools: vec![Arc::new(Builtins::new(Faults::default()))],
             artifacts: Arc::new(ArtifactFolders),
-            external: Arc::new(NoExternalWorkers),
             session_logs: Arc::new(SessionLogFiles::new(Faults::default()).with_blobs(blobs)),
             shell: Arc::new(BashSyntax),
             trusted_rules: Arc::new(NoTrustedRules),

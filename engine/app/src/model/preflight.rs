@@ -83,7 +83,7 @@ fn cost_limit<'a>(spec: &'a RunSpec, route: &ModelRoute) -> Option<(&'a TaskName
         Work::Agent(agent) if agent.model == *route || agent.fallback.contains(route) => {
             Some((&task.name, limit))
         }
-        Work::Agent(_) | Work::Command(_) | Work::External(_) | Work::Conversation(_) => None,
+        Work::Agent(_) | Work::Command(_) | Work::Conversation(_) => None,
     })
 }
 
@@ -128,7 +128,7 @@ fn each_once<'a>(
 fn agents(spec: &RunSpec) -> impl Iterator<Item = (&TaskName, &Agent)> {
     spec.tasks.iter().filter_map(|task| match &task.work {
         Work::Agent(agent) => Some((&task.name, &**agent)),
-        Work::Command(_) | Work::External(_) | Work::Conversation(_) => None,
+        Work::Command(_) | Work::Conversation(_) => None,
     })
 }
 

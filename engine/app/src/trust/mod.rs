@@ -1,9 +1,12 @@
 //! The settings of a project, and whether the user trusts those that are powers.
 
 mod bound_files;
+mod changes;
 mod powers;
 mod project;
 mod runners;
 
+pub use changes::{RevokeError, check_outside_task, revoke, trusted};
 pub use powers::{Power, PowerState, TrustedPowers};
-pub use project::{LoadedProject, load_settings, project_root};
+pub use project::{LoadedProject, project_root, project_settings};
+pub use store::{RepositoryTrust, TrustedPower};

@@ -5,17 +5,23 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use config::{LoadedSettings, ProjectMark, ProjectSettings, Settings, Sources};
+use config::{
+    DataPaths, Key, LoadedSettings, Origin, ProjectMark, ProjectSettings, Settings, Sources,
+};
 use isolation::git_state_at;
 use protocol::error_chain;
 use store::TrustFile;
 
+use super::changes::is_in_task;
 use super::powers::{Power, PowerState, TrustedPowers, trusted_keys};
+use crate::engine_wide::ENGINE_WIDE;
 use crate::error::Error;
 
 /// The settings of all layers, and the powers of the project.
 #[derive(Debug)]
 pub struct LoadedProject {
+    /// The root of the project; `None` if only the settings of the user were loaded.
+    pub root: Option<PathBuf>,
     /// The settings. Of the project's powers, those that are trusted count.
     pub loaded: LoadedSettings,
     /// The powers of the project, with their states.
@@ -32,12 +38,27 @@ pub fn project_root(folder: &Path) -> PathBuf {
     git_state_at(&folder).map_or(folder, |(root, _)| root)
 }
 
-/// Loads the settings with those of the project at `root`, if one is given. Without a `trust_file` none of
-/// its powers is trusted.
+/// Loads the settings of this user and of the environment, with those of the project at `folder` if one is
+/// given: the project's powers as far as the user trusts them. In a task of a run none is trusted.
 ///
 /// # Errors
 /// A file of settings cannot be read, or has an invalid value.
-pub fn load_settings(
+pub fn project_settings(places: &DataPaths, folder: Option<&Path>) -> Result<LoadedProject, Error> {
+    let root = folder.map(project_root);
+    let sources = Sources {
+        file: &places.config_file(),
+        home: places.home(),
+        variable: &|name| std::env::var_os(name),
+        flags: &[],
+    };
+    // In the workspace of a task, the task may have written the settings.
+    let trust_file = (!is_in_task()).then(|| TrustFile::new(places.trust_file()));
+    load_settings(&sources, root.as_deref(), trust_file.as_ref())
+}
+
+/// Loads the settings with those of the project at `root`, if one is given. Without a `trust_file` none of
+/// its powers is trusted.
+fn load_settings(
     sources: &Sources<'_>,
     root: Option<&Path>,
     trust_file: Option<&TrustFile>,
@@ -48,12 +69,13 @@ pub fn load_settings(
     };
     let Some((root, project)) = project else {
         let loaded = Settings::load_all(sources, None)?;
-        return Ok(LoadedProject { loaded, powers: Vec::new(), unusable: None });
+        return Ok(LoadedProject { root: None, loaded, powers: Vec::new(), unusable: None });
     };
+    let found = Some(root.to_owned());
     let nothing = BTreeSet::new();
     let mut loaded = Settings::load_all(sources, Some((&project, &nothing)))?;
     if loaded.withheld.is_empty() {
-        return Ok(LoadedProject { loaded, powers: Vec::new(), unusable: None });
+        return Ok(LoadedProject { root: found, loaded, powers: Vec::new(), unusable: None });
     }
     let trust = trust_file.map(|file| file.of(root)).transpose();
     let (trusted, unusable) = match trust {
@@ -66,10 +88,22 @@ pub fn load_settings(
     if !keys.is_empty() {
         loaded = Settings::load_all(sources, Some((&project, &keys)))?;
     }
-    Ok(LoadedProject { loaded, powers, unusable })
+    Ok(LoadedProject { root: found, loaded, powers, unusable })
 }
 
 impl LoadedProject {
+    /// Returns the file of the project's settings, and those of its keys that count, and of which an engine
+    /// has one value for all its runs; `None` if there are none.
+    #[must_use]
+    pub fn engine_wide(&self) -> Option<(&Path, Vec<Key>)> {
+        let of_project = self.loaded.listed().filter_map(|(key, _, origin)| match origin {
+            Origin::Project { file, .. } if ENGINE_WIDE.contains(&key) => Some((file, key)),
+            _ => None,
+        });
+        let (files, keys): (Vec<_>, Vec<_>) = of_project.unzip();
+        files.first().map(|file| (file.as_path(), keys))
+    }
+
     /// Returns what the user should know: unknown keys, and one line about the powers that do not count.
     /// `command` is what trusts them.
     #[must_use]

@@ -20,12 +20,12 @@ fn commit_subject(task: &TaskSpec) -> String {
         (Work::Command(command), None) => {
             plain_words(&command.script).unwrap_or_else(|| task.name.to_string())
         }
-        (Work::Agent(_) | Work::External(_) | Work::Conversation(_), Some(item))
+        (Work::Agent(_) | Work::Conversation(_), Some(item))
             if !title.contains(&item) =>
         {
             format!("{item}: {title}")
         }
-        (Work::Agent(_) | Work::External(_) | Work::Conversation(_), _) => title,
+        (Work::Agent(_) | Work::Conversation(_), _) => title,
     };
     let subject = subject.trim();
     if subject.is_empty() { task.name.to_string() } else { shortened(subject) }

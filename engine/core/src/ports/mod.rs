@@ -78,6 +78,4 @@ pub use view_batches::{
     FileVisitor, FolderContents, FolderEntry, FolderRequest, IGNORE_FILE, MAX_IGNORE_BYTES, Sizes,
     VisitedFile,
 };
-pub use worker::{
-    ExternalWorkers, NoExternalWorkers, ReportSink, Worker, WorkerReport, WorkerStart,
-};
+pub use worker::{ReportSink, Worker, WorkerReport, WorkerStart};

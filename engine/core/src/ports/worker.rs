@@ -6,13 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{
-    AgentEnd, External, Failure, FailureClass, RunName, SessionEvent, TaskId, TaskLimits, Usage,
-};
+use protocol::{AgentEnd, RunName, SessionEvent, TaskId, TaskLimits};
 use serde_json::Value;
 
 use super::CancelLevel;
-use crate::restarts::RestartBudget;
 use crate::task::Reminder;
 
 /// A worker, which does the work of one task in its workspace.
@@ -66,37 +63,6 @@ pub type ReportSink = Arc<dyn Fn(WorkerReport) + Send + Sync>;
 pub enum WorkerReport {
     /// What the worker is doing, in one line. There are at most a few per second.
     Line(String),
-    /// The usage since the last report.
-    Used(Usage),
     /// An event of the worker's session.
     Session(SessionEvent),
-}
-
-/// Starts agents that run as separate programs.
-///
-/// The requests of these programs to models do not pass the gate of the engine. The rate limits and
-/// budgets of the engine therefore do not apply to them. The run reports this to the user.
-pub trait ExternalWorkers: Send + Sync {
-    /// Returns a worker that has not started yet.
-    ///
-    /// # Errors
-    /// The program is unknown or cannot be run.
-    fn open(&self, external: &External, start: WorkerStart) -> Result<Arc<dyn Worker>, Failure>;
-
-    /// Returns how often a crashed worker is restarted. A program that cannot continue where it was
-    /// is never restarted.
-    fn restarts(&self, _external: &External) -> RestartBudget {
-        RestartBudget::NONE
-    }
-}
-
-/// An implementation that knows no programs.
-#[derive(Clone, Copy, Debug)]
-pub struct NoExternalWorkers;
-
-impl ExternalWorkers for NoExternalWorkers {
-    fn open(&self, external: &External, _start: WorkerStart) -> Result<Arc<dyn Worker>, Failure> {
-        let message = format!("the external worker `{}` is not available", external.program);
-        Err(Failure::new(FailureClass::Invalid, message))
-    }
 }

@@ -186,7 +186,7 @@ impl RunMachine {
             if self.live[at] != LiveState::Waiting {
                 continue;
             }
-            effects.push(Effect::Announce(queued(&task.spec)));
+            effects.push(Effect::Announce(queued(&self.record, task)));
             let on = task.spec.depends_on.iter().filter_map(|on| self.record.task_named(on));
             let open: Vec<_> = on.filter(|on| !on.is_done()).collect();
             let over = open.iter().find(|on| on.report().is_some());

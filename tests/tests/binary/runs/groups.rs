@@ -181,3 +181,40 @@ fn a_repository_that_cannot_be_opened_is_told_and_the_others_are_done() {
     let same = place.regatta(place.folder()).words("run --repo repo-0 --repo repo-0/.");
     same.exec("true").run().expect_refusal(&["is named twice"]);
 }
+
+#[test]
+fn a_command_settles_the_conflicts_of_each_run_of_a_group_when_all_have_ended() {
+    let place = sandbox();
+    let all = repositories(&place, 2);
+    let plan = Plan::default()
+        .task("first", "echo first > shared.txt")
+        .task("second", "echo second > shared.txt");
+    let resolver = r#"cat "$REGATTA_OURS" "$REGATTA_THEIRS" > "$REGATTA_RESULT""#;
+    let run = run(&place, &all).words("--plan - --resolve").arg(resolver).stdin(plan.text()).run();
+    let run = run.expect_code(0);
+    let told = events(&run);
+    let resolved = told.iter().filter(|event| event["type"] == "conflicts_resolved");
+    let runs: BTreeSet<_> = resolved.map(|event| event["run"].to_string()).collect();
+    assert_eq!(runs.len(), 2, "{run}");
+    for repository in &all {
+        assert_eq!(repository.text("shared.txt"), "first\nsecond\n");
+        place.expect_nothing_left(repository);
+    }
+}
+
+#[test]
+fn settings_of_a_project_that_hold_for_the_engine_are_named_once_and_do_not_count_in_a_group() {
+    let place = sandbox();
+    let all = repositories(&place, 2);
+    let settings = "edit:\n  mode: apply_patch\nretry:\n  maxRetries: 2\nlimits:\n  turns: 3\n";
+    all[0].write(".regatta/config.yml", settings);
+    let plan = Plan::default().task("one", "true");
+    let run = run(&place, &all).words("--plan -").stdin(plan.text()).run().expect_code(0);
+    let file = all[0].root().join(".regatta/config.yml");
+    let warning = format!(
+        "warning: {}: `edit.mode`, `retry.maxRetries` do not count in several repositories at once",
+        file.display()
+    );
+    assert_eq!(run.stderr.matches(&warning).count(), 1, "{run}");
+    assert_eq!(run.stderr.matches("do not count").count(), 1, "{run}");
+}

@@ -37,7 +37,7 @@ impl RunMachine {
 fn agent(spec: &TaskSpec) -> Option<&Agent> {
     match &spec.work {
         Work::Agent(agent) => Some(agent),
-        Work::Command(_) | Work::External(_) | Work::Conversation(_) => None,
+        Work::Command(_) | Work::Conversation(_) => None,
     }
 }
 

@@ -270,8 +270,8 @@ impl ChildTasks {
     }
 }
 
-/// Returns the event for a queued task.
-pub(super) fn queued(spec: &TaskSpec) -> EventKind {
+/// Returns the event for a queued task of a run.
+pub(super) fn queued(run: &RunRecord, TaskRecord { spec, parent, .. }: &TaskRecord) -> EventKind {
     let (item, items) = spec.item_or_chunk();
     EventKind::TaskQueued {
         task: spec.name.clone(),
@@ -280,7 +280,8 @@ pub(super) fn queued(spec: &TaskSpec) -> EventKind {
         items: items.to_vec(),
         model: match &spec.work {
             Work::Agent(agent) => Some(agent.model.to_string()),
-            Work::Command(_) | Work::Conversation(_) | Work::External(_) => None,
+            Work::Command(_) | Work::Conversation(_) => None,
         },
+        parent: parent.and_then(|parent| Some(run.task(parent)?.spec.name.clone())),
     }
 }
