@@ -131,6 +131,7 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
     runtime.shutdown_background();
     end
 }
+
 /// Returns the context with the command of `--notify`, if there is one, in place of those of the settings.
 fn told_by(mut app: AppContext, command: Option<&String>) -> AppContext {
     if let Some(command) = command {
@@ -138,7 +139,6 @@ fn told_by(mut app: AppContext, command: Option<&String>) -> AppContext {
     }
     app
 }
-
 
 /// Starts a run, or one in each of several repositories, or prints the tasks for `--dry-run`.
 async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode, Error> {
