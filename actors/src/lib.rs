@@ -27,7 +27,7 @@ mod worker;
 pub use crate::engine::Engine;
 pub use deps::{Deps, Policy};
 pub use events::Events;
-pub use executors::{Answerer, ToolSetup};
+pub use executors::{Answerer, ChosenMode, ToolSetup};
 pub use job::Job;
 pub use jobs::Panicked;
 pub use run_handle::{RunControls, RunHandle, RunOutcome};

@@ -32,7 +32,8 @@ pub fn run_of_plan(
     let mut run = Command::new(binary);
     run.current_dir(repository.root())
         .env("REGATTA_HOME", home)
-        .args(["run", "--json", "--isolation", "none", "--jobs", &jobs.to_string(), "--plan"])
+        .args(["run", "--json", "--isolation", "none", "--approval-mode", "yolo"])
+        .args(["--jobs", &jobs.to_string(), "--plan"])
         .arg(&file);
     run
 }

@@ -269,7 +269,7 @@ async fn next<T>(events: &mut Events, wanted: impl Fn(&SessionEvent) -> Option<T
 #[test(flavor = "multi_thread")]
 async fn a_question_about_a_call_is_answered_once_and_withdrawn_with_its_work() {
     let engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
-    let approvals = Approvals { mode: ApprovalMode::Ask, ..Approvals::default() }.into();
+    let approvals = Approvals { mode: Some(ApprovalMode::Ask), ..Approvals::default() }.into();
     let tools = ToolSetup { approvals, ..session_tools() }.answered_by(Answerer::Client);
     let opened = engine.engine.open_session(session("/sessions/asks.jsonl"), tools).await;
     let (handle, mut events) = opened.expect("it opens");
@@ -308,7 +308,7 @@ async fn a_question_about_a_call_is_answered_once_and_withdrawn_with_its_work() 
 #[test(flavor = "multi_thread")]
 async fn calls_are_asked_about_in_their_order_and_what_was_not_allowed_is_recorded_as_not_run() {
     let engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
-    let approvals = Approvals { mode: ApprovalMode::Ask, ..Approvals::default() }.into();
+    let approvals = Approvals { mode: Some(ApprovalMode::Ask), ..Approvals::default() }.into();
     let tools = ToolSetup { approvals, ..session_tools() }.answered_by(Answerer::Client);
     let opened = engine.engine.open_session(session("/sessions/order.jsonl"), tools).await;
     let (handle, mut events) = opened.expect("it opens");

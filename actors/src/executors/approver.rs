@@ -1,6 +1,7 @@
 //! Decides about the calls of a session, and asks a person about those that have to be asked about: one
 //! question at a time, in the order of the calls.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use engine::ports::{Ask, CancelToken, ToolOutcome, ToolOutput, TrustedRules, Wor
 use engine::tools::{CallGate, ChangeShown, Decided, Subject, ToolSet};
 use protocol::{ApprovalRule, Question, QuestionChoice, QuestionId, ToolCall, quote_within};
 
+use super::chosen_mode::ChosenMode;
 use super::turns::{Turn, Turns};
 
 /// How many characters of the beginning and of the end of a call a question has.
@@ -28,6 +30,7 @@ const ABORTED: &str = "the work was aborted before this call";
 
 pub(super) struct Approver {
     gate: CallGate,
+    mode: ChosenMode,
     /// Asks a person; `None` if there is no one to answer.
     ask: Option<Arc<dyn Ask>>,
     trust: Trust,
@@ -65,9 +68,21 @@ impl Unbegun {
 }
 
 impl Approver {
-    pub(super) fn new(gate: CallGate, ask: Option<Arc<dyn Ask>>, trust: Trust) -> Self {
+    pub(super) fn new(
+        (gate, mode): (CallGate, ChosenMode),
+        ask: Option<Arc<dyn Ask>>,
+        trust: Trust,
+    ) -> Self {
         let (allowed, turns) = (Mutex::default(), Turns::default());
-        Self { gate, ask, trust, allowed, turns, unbegun: Unbegun::default() }
+        Self { gate, mode, ask, trust, allowed, turns, unbegun: Unbegun::default() }
+    }
+
+    /// Returns what decides in the mode of this moment.
+    pub(super) fn gate(&self) -> Cow<'_, CallGate> {
+        match self.mode.get() {
+            Some(mode) => Cow::Owned(self.gate.in_mode(mode)),
+            None => Cow::Borrowed(&self.gate),
+        }
     }
 
     /// Returns the turn of the next call.
@@ -96,8 +111,8 @@ impl Approver {
             biased;
             () = cancel.cancelled() => Some(ABORTED.to_owned()),
             why = async {
-                let decided = self.gate.decide(tools, call, view).await;
-                shown = self.gate.shows_change(&decided);
+                let decided = self.gate().decide(tools, call, view).await;
+                shown = self.gate().shows_change(&decided);
                 self.why_not(tools, (call, &turn), view, (decided, shown)).await
             } => why,
         };
@@ -115,6 +130,7 @@ impl Approver {
         tools: &ToolSet,
         (call, turn): (&ToolCall, &Turn),
         view: &dyn WorkspaceView,
+        (decided, shown): (Decided, ChangeShown),
     ) -> Option<String> {
         let Decision::Ask(reason) = &decided.decision else {
             return refusal(&call.name, &decided.what, &decided.decision);
@@ -127,14 +143,13 @@ impl Approver {
             return None;
         }
         let trusted = self.trust.rules.rules(&self.trust.folder).await;
-        if trusted.as_ref().is_ok_and(|rules| self.gate.is_allowed_by(rules, &decided)) {
+        if trusted.as_ref().is_ok_and(|rules| self.gate().is_allowed_by(rules, &decided)) {
             return None;
-        (decided, shown): (Decided, ChangeShown),
         }
         let Some(ask) = &self.ask else {
             return refusal(&call.name, &decided.what, &decided.decision);
         };
-        let mut always = trusted.map(|_| self.gate.always(&decided));
+        let mut always = trusted.map(|_| self.gate().always(&decided));
         let diff = match shown {
             ChangeShown::Yes => tools.preview(call, view).await,
             ChangeShown::No => None,
@@ -199,6 +214,7 @@ fn question(
         default: NO.to_owned(),
         tool_call_id: Some(call.id.clone()),
         deadline_ms: None,
+        diff: None,
     }
 }
 
@@ -241,4 +257,3 @@ mod tests {
         assert_eq!(call_text(&command), command);
     }
 }
-        diff: None,

@@ -3,6 +3,7 @@
 
 mod approver;
 mod background;
+mod chosen_mode;
 mod executor_tools;
 
 mod executor;
@@ -15,6 +16,7 @@ mod turns;
 pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
+pub use chosen_mode::ChosenMode;
 pub use session_tools::{Answerer, ToolSetup};
 pub(crate) use settle::settle;
 pub(crate) use supervisor::{Executors, ExecutorsMessage, LeasedBy};

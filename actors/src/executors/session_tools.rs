@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, Ask, Background, CancelToken, CommandOwner, CommandShell, Concurrency,
-    LineSink, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
-    Visibility, WorkspaceView,
+    Access, Artifacts, Ask, Background, CancelToken, CommandOwner, Concurrency, LineSink, Tool,
+    ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility,
+    WorkspaceView,
 };
 use engine::tools::{CallGate, ChangeShown, ToolSet};
 use futures_util::FutureExt;
@@ -19,6 +19,7 @@ use protocol::ToolCall;
 use tokio::time::timeout;
 
 use super::approver::{Approver, Trust, Unbegun};
+use super::chosen_mode::ChosenMode;
 use super::turns::Turn;
 use crate::deps::Deps;
 use crate::jobs::Panicked;
@@ -39,6 +40,8 @@ pub struct ToolSetup {
     pub only: Option<BTreeSet<String>>,
     /// Which calls are allowed.
     pub approvals: ApprovalPolicy,
+    /// The mode to which a person changes.
+    pub mode: ChosenMode,
     /// Who is asked about the others.
     pub answerer: Answerer,
 }
@@ -81,12 +84,7 @@ impl SessionTools {
         setup: ToolSetup,
         ask: Option<Arc<dyn Ask>>,
     ) -> Self {
-        let ToolSetup { view, env, artifacts, only, approvals, answerer: _ } = setup;
-        let shell = match approvals.allows_everything() {
-            true => env.shell,
-            false => CommandShell::Plain,
-        };
-        let env = ToolEnv { shell, ..env };
+        let ToolSetup { view, env, artifacts, only, approvals, mode, answerer: _ } = setup;
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let hidden = tool.spec().visibility == Visibility::Hidden;
@@ -101,7 +99,7 @@ impl SessionTools {
         let artifacts = deps.artifacts.open(&artifacts);
         let trust = Trust { rules: Arc::clone(&deps.trusted_rules), folder: env.repo };
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
-        let approver = Approver::new(gate, ask, trust);
+        let approver = Approver::new((gate, mode), ask, trust);
         Self { set, left_out, commands, view, artifacts, background, approver }
     }
 
@@ -139,6 +137,7 @@ impl SessionTools {
         let context = ToolContext {
             view: Arc::clone(&self.view),
             commands: Arc::clone(&self.commands),
+            shell: self.approver.gate().shell(),
             artifacts: Arc::clone(&self.artifacts),
             background: Arc::clone(&self.background),
             progress,
@@ -163,6 +162,7 @@ impl SessionTools {
         })
     }
 }
+
 /// Removes the diff from the details of a call, which has lines of a file that may not be read.
 fn without_diff(mut outcome: ToolOutcome) -> ToolOutcome {
     if let ToolOutcome::Output(output) = &mut outcome
@@ -172,7 +172,6 @@ fn without_diff(mut outcome: ToolOutcome) -> ToolOutcome {
     }
     outcome
 }
-
 
 /// Builds the tools of one factory within the deadline. A factory that panics builds no tool.
 async fn built(
@@ -187,6 +186,7 @@ async fn built(
         }
         Err(_elapsed) => failed(format!("building took longer than {} s", BUILDING.as_secs())),
     }
+}
 
 #[cfg(test)]
 mod tests {
@@ -203,5 +203,4 @@ mod tests {
         };
         assert_eq!(output.details, Some(json!({ "path": "x" })));
     }
-}
 }

@@ -64,6 +64,7 @@ impl RunState {
             name: arguments.name.clone(),
             repo: arguments.spec.repo.clone(),
             subfolder: arguments.spec.subfolder.clone(),
+            workspace: arguments.spec.isolation.capabilities().workspace,
             prompt: Arc::clone(&arguments.prompt),
             variables,
         };

@@ -13,7 +13,7 @@ use engine::task::{
 };
 use protocol::{
     AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
-    TaskSpec, TaskTimings, WorkspaceNeeds,
+    TaskSpec, TaskTimings, WorkspaceKind, WorkspaceNeeds,
 };
 use ractor::ActorRef;
 use tokio::time::Instant;
@@ -69,6 +69,8 @@ pub(crate) struct RunFacts {
     pub(crate) name: RunName,
     pub(crate) repo: PathBuf,
     pub(crate) subfolder: PathBuf,
+    /// Whether its tasks work in copies.
+    pub(crate) workspace: WorkspaceKind,
     /// What the system prompts of its tasks are made of.
     pub(crate) prompt: Arc<SystemPrompt>,
     /// Which variables of the engine its commands get.

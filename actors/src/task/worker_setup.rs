@@ -5,15 +5,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    CommandShell, InputFiles, Models, SessionPurpose, ToolEnv, VariableChoice, WorkerReport,
-    WorkerStart, Workspace as Place,
+    InputFiles, Models, SessionPurpose, ToolEnv, VariableChoice, WorkerReport, WorkerStart,
+    Workspace as Place,
 };
 use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
-use crate::executors::{Answerer, ExecutorSetup, ToolSetup};
+use crate::executors::{Answerer, ChosenMode, ExecutorSetup, ToolSetup};
 use crate::isolation::Lease;
 
 /// Returns the start parameters of the worker of `task` in `place`.
@@ -117,7 +118,6 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                     repo: task.run.repo.clone(),
                     environment: environment(task, &lease.place, attempt),
                     keep: spec.limits.output,
-                    shell: CommandShell::User,
                     schema: spec.schema.as_deref().cloned(),
                     purpose: SessionPurpose::Task,
                     model: agent.model.id.clone(),
@@ -125,7 +125,9 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 },
                 artifacts: artifacts(task),
                 only: None,
-                approvals: agent.approvals.clone().into(),
+                approvals: ApprovalPolicy::from(agent.approvals.clone())
+                    .in_workspace(task.run.workspace),
+                mode: ChosenMode::default(),
                 answerer: Answerer::None,
             }),
             None,

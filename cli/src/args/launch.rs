@@ -82,7 +82,7 @@ pub struct LaunchArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) no_tools: bool,
 
-    /// Which tool calls need your approval: ask, write, yolo [default: yolo]
+    /// Which tool calls need your approval: ask, write, yolo [default: ask; yolo with --isolated]
     ///
     /// ask: changes of files, and commands. write: commands. yolo: none. Without a terminal, these calls are
     /// refused. The settings can have rules: docs/approvals.md.

@@ -4,6 +4,9 @@ use std::num::NonZeroUsize;
 
 use clap::{ArgAction, Args};
 
+use protocol::ApprovalMode;
+
+use super::approval_mode::approval_mode;
 use super::{LimitSetting, RunArgs};
 use regatta::model::{BaseUrl, ModelChoice};
 
@@ -41,6 +44,10 @@ pub struct RetryArgs {
     /// Replace a limit of each task: wall=20m, output=10MB, turns=40, tokens=400k, cost=2.00USD
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<LimitSetting>,
+
+    /// Replace which tool calls of tasks need your approval: ask, write, yolo
+    #[arg(long, value_name = "MODE", value_parser = approval_mode())]
+    approval_mode: Option<ApprovalMode>,
 
     /// How many tasks run at the same time [default: as many as in the run]
     #[arg(short, long, value_name = "N")]
@@ -106,6 +113,7 @@ impl RetryArgs {
             model: self.model.clone(),
             base_url: self.base_url.clone(),
             limits: self.limits.clone(),
+            approval_mode: self.approval_mode,
             jobs: self.jobs,
             dry_run: self.dry_run,
             ..RunArgs::default()

@@ -72,7 +72,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub agent: Option<AgentChoice>,
 
-    /// Which tool calls need your approval: ask, write, yolo [default: yolo]
+    /// Which tool calls need your approval: ask, write, yolo [default: yolo; ask in place]
     ///
     /// ask: changes of files, and commands. write: commands. yolo: none. Without a terminal, these calls are
     /// refused. The settings can have rules: docs/approvals.md.

@@ -8,6 +8,7 @@ use engine::prompt::SystemPrompt;
 use protocol::ExitCode;
 use serde_json::{Value, json};
 
+use super::approval_notes;
 use super::note::note;
 use crate::args::{Form, Globals, LaunchArgs, OutputMode};
 use crate::elsewhere::{TypedLine, with_options};
@@ -60,7 +61,17 @@ pub(super) async fn run(
         prepare(app, (args, globals), about, &mut signals).await?;
     let first = first_line(args, form, &folder, (&place, &plan.spec.system));
     let first = first.map(|first| format!("note: {first}"));
-    for line in first.into_iter().chain(prompts.notices.iter().cloned()).chain(plan.notes) {
+    let approvals = app.settings.approvals(args.approval_mode);
+    let refused = match form {
+        SessionForm::Print => {
+            approval_notes::of_session(args, approvals.mode_in(place.workspace()))
+        }
+        #[cfg(feature = "tui")]
+        SessionForm::Terminal => None,
+    };
+    for line in
+        refused.into_iter().chain(first).chain(prompts.notices.iter().cloned()).chain(plan.notes)
+    {
         note(globals, &line);
     }
     let answerer = match form {
@@ -68,6 +79,8 @@ pub(super) async fn run(
         #[cfg(feature = "tui")]
         SessionForm::Terminal => Answerer::Client,
     };
+    #[cfg(feature = "tui")]
+    let mode = plan.tools.mode.clone();
     let notifier = Notifier::watch(&app.settings, &folder.path, engine.listen().await);
     let opened = engine.open_session(plan.spec, plan.tools.answered_by(answerer)).await;
     let (session, events) = match opened {
@@ -88,8 +101,9 @@ pub(super) async fn run(
             let opened = (engine, session, events);
             let options = (args, globals);
             let where_to = (place, isolation, chosen);
-            let ended = converse::converse(app, options, opened, prompts, where_to, &mut signals);
-            let ended = ended.await;
+            let ended =
+                converse::converse(app, options, opened, prompts, where_to, mode, &mut signals)
+                    .await;
             notifier.finish().await;
             return ended;
         }

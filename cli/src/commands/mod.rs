@@ -2,6 +2,7 @@
 
 pub mod apply;
 mod apply_output;
+mod approval_notes;
 #[cfg(test)]
 mod columns_tests;
 pub mod config;

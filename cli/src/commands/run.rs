@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::commands::apply::landed_unrecorded;
+use crate::commands::approval_notes;
 use crate::display_thread::{Display, Notes, until};
 use crate::notifier::Notifier;
 use crate::render::{Renderer, rescue_line};
@@ -64,6 +65,7 @@ pub async fn execute(
     let notifier = Notifier::watch(&app.settings, &spec.repo, engine.listen().await);
     let (mut display, answerer) = start_display(app, show)?;
     let notes = display.notes();
+    approval_notes::of_run(&spec, answerer).into_iter().for_each(|line| notes.say(line));
     unreached.into_iter().for_each(|line| notes.say(line));
     let notify = Arc::new(move |notice| match notice {
         LandingNotice::Waiting => notes.say(WAIT_NOTE),

@@ -2,7 +2,8 @@
 
 use engine::ports::Schemas;
 use protocol::{
-    Agent, BranchOwner, MergeMode, Retry, RunId, RunSpec, StackBranch, TaskId, TaskSpec, Work,
+    Agent, Approvals, BranchOwner, MergeMode, Retry, RunId, RunSpec, StackBranch, TaskId, TaskSpec,
+    Work,
 };
 
 use super::Defaults;
@@ -34,12 +35,17 @@ pub fn retried(
     let model = args.model.is_some().then(|| selection.route(None)).transpose()?;
     let meant = model.as_ref().and_then(|model| selection.meaning(None, model));
     let exec = exec(args, &tasks)?;
+    check_approval_mode(args, &tasks)?;
     let again = |task: TaskSpec| {
         let limits = limits(args, PlannedLimits::default(), task.limits)?;
         let of_items = !task.items.is_empty();
         let (work, title) = match (task.work, &model, exec) {
-            (Work::Agent(agent), Some(model), _) => {
-                (Work::from(Agent { model: model.clone(), ..*agent }), task.title)
+            (Work::Agent(agent), model, _) => {
+                let agent = *agent;
+                let mode = args.approval_mode.or(agent.approvals.mode);
+                let approvals = Approvals { mode, ..agent.approvals };
+                let model = model.clone().unwrap_or(agent.model);
+                (Work::from(Agent { model, approvals, ..agent }), task.title)
             }
             (Work::Command(command), _, Some(script)) => {
                 let number = earlier.tasks.iter().position(|other| other.name == task.name);
@@ -81,6 +87,18 @@ fn exec<'a>(args: &'a RunArgs, tasks: &[TaskSpec]) -> Result<Option<&'a str>, Er
             .hint("--model MODEL for another model"));
     }
     Ok(Some(script))
+}
+
+fn check_approval_mode(args: &RunArgs, tasks: &[TaskSpec]) -> Result<(), Error> {
+    let is_used = tasks.iter().any(|task| matches!(task.work, Work::Agent(_)));
+    match args.approval_mode {
+        Some(_) if !is_used => {
+            Err(Error::usage("--approval-mode is about the calls of models, and no task has one")
+                .because("commands do all the work")
+                .hint("leave it out"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the branch that the retried run has made for its work, if it is a stack.

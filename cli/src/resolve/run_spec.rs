@@ -83,7 +83,7 @@ pub fn resolve(
     let selection = selection(args, planned, defaults);
     let context = planned.and_then(|plan| plan.context.as_deref());
     let fallback = planned.and_then(|plan| plan.fallback.as_deref());
-    let mode = args.approval_mode.unwrap_or(defaults.approvals.mode);
+    let mode = args.approval_mode.or(defaults.approvals.mode);
     let approvals = Approvals { mode, ..defaults.approvals.clone() };
     let models = ModelDefaults { selection, context, fallback, approvals };
     let place = (subfolder, isolation);

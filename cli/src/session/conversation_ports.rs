@@ -8,11 +8,12 @@ use std::sync::Arc;
 use engine::ports::{ArtifactStore as _, CancelToken, Clock, CommandOwner, LineSink};
 use futures_util::future::BoxFuture;
 use isolation::git_state_at;
-use protocol::{BashExecution, ModelRoute};
+use protocol::{ApprovalMode, BashExecution, ModelRoute};
 use providers::UserProviders as _;
 use store::{ArtifactFolders, PromptHistory, artifacts_of};
 use tools::UserShell;
 
+use super::approvals::SessionApprovals;
 use super::mentions::Mentions;
 use crate::view::{ConversationPorts, Reader, UserCommand};
 use regatta::app_context::AppContext;
@@ -38,6 +39,7 @@ pub(crate) struct SessionPorts {
     home: Option<PathBuf>,
     images: ImageSizes,
     shell: UserShell,
+    approvals: SessionApprovals,
     /// `None` if it cannot be opened. Then the prompts of this conversation are all there are.
     history: Option<PromptHistory>,
 }
@@ -49,6 +51,7 @@ impl SessionPorts {
         model: ModelRoute,
         folder: PathBuf,
         (commands, log): (Arc<dyn CommandOwner>, &Path),
+        approvals: SessionApprovals,
     ) -> Self {
         let history = PromptHistory::open(&app.places.prompt_history());
         let history = history.inspect_err(|error| tracing::warn!(%error, "no history of prompts"));
@@ -63,7 +66,19 @@ impl SessionPorts {
         };
         let (home, images) = (app.places.home().map(Path::to_owned), app.image_sizes());
         let (scope, history) = (None, history.ok());
-        Self { directory, user, clock, scope, model, folder, home, images, shell, history }
+        Self {
+            directory,
+            user,
+            clock,
+            scope,
+            model,
+            folder,
+            home,
+            images,
+            shell,
+            approvals,
+            history,
+        }
     }
 
     /// Lets the user change between the models with these names only.
@@ -105,6 +120,14 @@ impl ConversationPorts for SessionPorts {
 
     fn context_window(&self, model: &ModelRoute) -> Option<u64> {
         self.user.model_facts(model).context
+    }
+
+    fn change_approvals(&self, mode: ApprovalMode) -> String {
+        self.approvals.change(mode)
+    }
+
+    fn approvals(&self) -> BoxFuture<'static, Vec<String>> {
+        Box::pin(self.approvals.clone().lines())
     }
 
     fn files(&self) -> BoxFuture<'static, Vec<String>> {

@@ -1,6 +1,8 @@
 //! A session on the command line: its prompts, its model and folder, and how its answer is printed.
 
 #[cfg(feature = "tui")]
+mod approvals;
+#[cfg(feature = "tui")]
 mod conversation_ports;
 #[cfg(feature = "tui")]
 mod earlier;
@@ -18,6 +20,8 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "tui")]
+pub(crate) use approvals::SessionApprovals;
 #[cfg(feature = "tui")]
 pub(crate) use conversation_ports::SessionPorts;
 #[cfg(feature = "tui")]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use actors::{Answerer, Engine, OpenSessionError};
+use actors::{Answerer, ChosenMode, Engine, OpenSessionError, ToolSetup};
 use engine::ports::SessionHeader;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -34,6 +34,8 @@ pub(crate) struct SessionSwitch<'a> {
     pub(crate) ports: &'a SessionPorts,
     /// Where the sessions work.
     pub(crate) place: SessionPlace,
+    /// The approval mode to which the user changes.
+    pub(crate) mode: ChosenMode,
     /// The model with which the conversation began.
     pub(crate) first_model: ModelRoute,
 }
@@ -227,8 +229,8 @@ impl SessionSwitch<'_> {
         };
         notes.extend(context_files(&plan.spec.system).map(|read| format!("it has read {read}")));
         notes.extend(plan.notes);
-        let opened =
-            self.engine.open_session(plan.spec, plan.tools.answered_by(Answerer::Client)).await;
+        let tools = ToolSetup { mode: self.mode.clone(), ..plan.tools };
+        let opened = self.engine.open_session(plan.spec, tools.answered_by(Answerer::Client)).await;
         let (session, events) = opened.map_err(|refused| match refused {
             OpenSessionError::Failed(why) if why.message.contains("has it open") => {
                 NotOpened::InUse(log.path.clone())

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use config::nearest;
-use protocol::ThinkingLevel;
+use protocol::{ApprovalMode, ThinkingLevel};
 
 use super::slash_elsewhere;
 use super::state::IsolationState;
@@ -31,6 +31,8 @@ pub(super) enum Command {
     /// Compact the conversation, with these instructions for the summary.
     Compact(Option<String>),
     Cost,
+    /// Change which calls of tools are asked about, or show that, and the rules.
+    Approvals(Option<ApprovalMode>),
     /// Show the work of an isolated session.
     Diff,
     /// Land it.
@@ -80,6 +82,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("name", "TEXT", "names this session"),
     ("compact", "[TEXT]", "replaces older messages by a summary; TEXT says what matters"),
     ("cost", "", "prints the tokens and the cost of this session, and how full its context is"),
+    ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
     ("quit", "", "leaves; the session can be continued"),
 ];
 
@@ -173,6 +176,12 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
             let level = given.map(|level| level.parse().map_err(|error| format!("{error}")));
             level.transpose().map(Command::Thinking)
         }
+        "approvals" => given.map_or(Ok(Command::Approvals(None)), |name| {
+            let mode = ApprovalMode::named(&name).map(|mode| Command::Approvals(Some(mode)));
+            mode.ok_or_else(|| {
+                format!("no such mode: `{}`; try ask, write or yolo", one_line(&name))
+            })
+        }),
         "compact" => Ok(Command::Compact(given)),
         "resume" => Ok(Command::Resume(given)),
         "fork" => Ok(Command::Fork(given)),
@@ -294,6 +303,9 @@ mod tests {
         {
             assert_eq!(parse(text), None, "{text}");
         }
+        assert_eq!(parse("/approvals"), Some(Ok(Command::Approvals(None))));
+        assert_eq!(parse("/approvals ask"), Some(Ok(Command::Approvals(Some(ApprovalMode::Ask)))));
+        assert!(matches!(parse("/approvals never"), Some(Err(_))));
         for text in ["/quit now", "/clear it", "/name", "/thinking much", "/tree x", "!", "!! "] {
             assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }
@@ -364,7 +376,7 @@ mod tests {
             ("/clera", "try /clear"),
             ("/exi", "try /exit"),
             ("/qiut", "try /quit"),
-            ("/permisions", "`regatta --approval-mode ask` asks before changes and commands"),
+            ("/permisions", "try /approvals"),
             ("/upgrade", UPDATE),
             ("/vim", "the keys are those of /help"),
             ("/todos", "ask the model for a list, which is above the input then"),

@@ -349,6 +349,7 @@ impl Shown<'_> {
                         async move { Answered::Thinking(session.set_thinking_level(level).await) };
                     self.requests.push(Box::pin(set));
                 }
+                Effect::Approvals(mode) => self.approvals(mode),
                 Effect::Compact(instructions) => {
                     let session = self.session;
                     self.requests.push(Box::pin(async move {

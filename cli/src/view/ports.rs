@@ -2,7 +2,7 @@
 
 use engine::ports::{CancelToken, LineSink};
 use futures_util::future::BoxFuture;
-use protocol::{BashExecution, ModelRoute};
+use protocol::{ApprovalMode, BashExecution, ModelRoute};
 
 use super::command::UserCommand;
 use crate::session::Mentions;
@@ -23,6 +23,12 @@ pub(crate) trait ConversationPorts {
 
     /// Returns how many tokens a model can read and write in one request.
     fn context_window(&self, model: &ModelRoute) -> Option<u64>;
+
+    /// Changes which calls of tools are asked about, and returns a line that says so.
+    fn change_approvals(&self, mode: ApprovalMode) -> String;
+
+    /// Returns lines that say which calls are asked about, refused or allowed, and why.
+    fn approvals(&self) -> BoxFuture<'static, Vec<String>>;
 
     /// Lists the files of the folder of the session, on a thread of its own.
     fn files(&self) -> BoxFuture<'static, Vec<String>>;

@@ -7,7 +7,6 @@ use crate::render::one_line;
 
 const CONFIG: &str =
     "`regatta config`, in a shell, lists the settings; <SETTINGS FILE> changes them";
-const NO_QUESTION: &str = "`regatta --approval-mode ask` asks before changes and commands";
 const NO_MCP: &str = "MCP servers are not implemented yet; bash runs programs";
 const NO_EXTENSION: &str =
     "extensions are not implemented yet; AGENTS.md has what each model reads";
@@ -19,7 +18,6 @@ const COMMANDS: &[(&str, &str)] = &[
     ("add", "@FILE in the input sends the file"),
     ("add-dir", "tools read any folder"),
     ("agents", "`regatta run` runs prompts as tasks"),
-    ("approvals", NO_QUESTION),
     ("ask", "type the question"),
     ("bashes", "ask for it: the tool `job` lists what runs in the background"),
     ("btw", "type it: while the model works, it is part of the next request"),
@@ -56,10 +54,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("mcp", NO_MCP),
     ("memory", CONTEXT),
     ("mention", "@FILE in the input sends the file"),
-    ("mode", NO_QUESTION),
+    ("mode", "/approvals"),
     ("models", "/model"),
     ("output-style", "--append-system-prompt adds to the system prompt"),
-    ("permissions", NO_QUESTION),
+    ("permissions", "/approvals"),
     ("plan", "there is no mode for plans: ask for a plan first"),
     ("plugin", NO_EXTENSION),
     ("prompts", "Ctrl-R searches earlier prompts"),
@@ -194,6 +192,8 @@ mod tests {
             ("exec", "!COMMAND runs a command"),
             ("sessions", "/resume"),
             ("regatta runs", "`regatta runs`, in a shell"),
+            ("regatta run 'Fix it' -j 3", "`regatta run 'Fix it' -j 3`, in a shell"),
+            ("regatta --continue", "`regatta --continue`, in a shell"),
             ("regatta appply @ blue", "`regatta apply @ blue`, in a shell"),
             ("appply @ blue", "`regatta apply @ blue`, in a shell"),
             ("apply@ blue --dry-run", "`regatta apply @ blue --dry-run`, in a shell"),
@@ -203,8 +203,6 @@ mod tests {
             ("undo @ blue", "`regatta undo @ blue`, in a shell"),
             ("regatta undoo @", "`regatta undo @`, in a shell"),
             ("regatta sessions", "`regatta --resume`, in a shell"),
-            ("regatta run 'Fix it' -j 3", "`regatta run 'Fix it' -j 3`, in a shell"),
-            ("regatta --continue", "`regatta --continue`, in a shell"),
         ] {
             assert_eq!(for_program(text).as_deref(), Some(instead), "{text}");
         }
@@ -217,14 +215,14 @@ mod tests {
             "apply the patch",
             "show me",
             "yes",
+            "",
+            "regatta is what?",
             "regatta fix the tests",
             "run cargo test -q",
             "diff the two files",
             "logs are missing",
             "apply the patch of @src/a.rs",
             "fix -x in the parser",
-            "",
-            "regatta is what?",
         ] {
             assert_eq!(for_program(text), None, "{text}");
         }

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use engine::ports::CancelLevel;
 use protocol::{
-    InputId, QuestionId, QueueKind, SessionEntry, ThinkingLevel, Todo, ToolCall, Usage, UserInput,
+    ApprovalMode, InputId, QuestionId, QueueKind, SessionEntry, ThinkingLevel, Todo, ToolCall,
+    Usage, UserInput,
 };
 
 use super::answer_stream::AnswerStream;
@@ -174,6 +175,8 @@ pub(super) enum Effect {
     SetModel(String),
     /// Change how much the model thinks from the next request on.
     SetThinking(ThinkingLevel),
+    /// Change which calls of tools are asked about, or show that.
+    Approvals(Option<ApprovalMode>),
     /// Compact the conversation, with these instructions.
     Compact(Option<String>),
     /// Ask something of the sessions.

@@ -36,11 +36,11 @@ pub(crate) fn is_narrower(
         Key::ProviderConcurrency => at_most(given, value, RawValue::count),
         Key::MergeMode => at_most(given, value, |it| it.merge().map(reach_of_merge)),
         Key::IsolationMode => at_most(given, value, |it| it.isolation().map(reach_of_isolation)),
-        Key::ApprovalMode => match below {
+        Key::ApprovalMode => match value {
             // What holds where the user sets nothing depends on where a call runs.
-            None | Some((_, Origin::BuiltIn)) => given.approval_mode() == Ok(ApprovalMode::Ask),
+            None => given.approval_mode() == Ok(ApprovalMode::Ask),
             // Of the modes, the strictest is the greatest.
-            Some((value, _)) => at_most(given, Some(value), |it| it.approval_mode().map(Reverse)),
+            Some(_) => at_most(given, value, |it| it.approval_mode().map(Reverse)),
         },
         _ => return None,
     })

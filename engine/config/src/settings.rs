@@ -44,8 +44,8 @@ pub struct Settings {
     pub carry_limit: Setting<u64>,
     /// The globs of files in which the lines of both sides are kept.
     pub isolation_union: Setting<Vec<String>>,
-    /// Which calls of tools are asked about.
-    pub approval_mode: Setting<ApprovalMode>,
+    /// Which calls of tools are asked about; `None` for what is usual where the work is done.
+    pub approval_mode: Setting<Option<ApprovalMode>>,
     /// The rules for calls that are refused.
     pub approvals_deny: Setting<Vec<ApprovalRule>>,
     /// The rules for calls that are asked about.
@@ -144,11 +144,11 @@ impl Settings {
     }
 
     /// Returns which calls of tools are asked about, refused or allowed; `mode` of the command line takes
-    /// precedence.
+    /// precedence. Where no mode is set, it depends on where the work is done.
     #[must_use]
     pub fn approvals(&self, mode: Option<ApprovalMode>) -> Approvals {
         Approvals {
-            mode: mode.unwrap_or(self.approval_mode.value),
+            mode: mode.or(self.approval_mode.value),
             deny: self.approvals_deny.value.clone(),
             ask: self.approvals_ask.value.clone(),
             allow: self.approvals_allow.value.clone(),
@@ -167,7 +167,7 @@ impl Settings {
             isolation_carry: required(values, Key::IsolationCarry, RawValue::globs)?,
             carry_limit: required(values, Key::CarryLimit, RawValue::size)?,
             isolation_union: required(values, Key::IsolationUnion, RawValue::globs)?,
-            approval_mode: required(values, Key::ApprovalMode, RawValue::approval_mode)?,
+            approval_mode: optional(values, Key::ApprovalMode, RawValue::approval_mode)?,
             approvals_deny: required(values, Key::ApprovalsDeny, RawValue::rules)?,
             approvals_ask: required(values, Key::ApprovalsAsk, RawValue::rules)?,
             approvals_allow: required(values, Key::ApprovalsAllow, RawValue::rules)?,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::WorkspaceKind;
 use crate::quote_within;
 use crate::rule_mistakes::{never_a_command, never_a_path};
 
@@ -21,12 +22,11 @@ const TOOLS: [&str; 6] = ["grep", "find", "glob", "ls", "yield", "task"];
 
 /// Which calls are asked about where no rule says otherwise.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
     /// None.
-    #[default]
     Yolo,
     /// Those that run commands.
     Write,
@@ -37,6 +37,16 @@ pub enum ApprovalMode {
 impl ApprovalMode {
     /// Every mode, the strictest first.
     pub const ALL: [Self; 3] = [Self::Ask, Self::Write, Self::Yolo];
+
+    /// Returns the mode of work in this kind of workspace, where none is set. What is done in a copy does no
+    /// harm before it lands.
+    #[must_use]
+    pub fn usual_in(workspace: WorkspaceKind) -> Self {
+        match workspace {
+            WorkspaceKind::Private => Self::Yolo,
+            WorkspaceKind::Shared => Self::Ask,
+        }
+    }
 
     /// Returns the name of the mode.
     #[must_use]
@@ -58,9 +68,9 @@ impl ApprovalMode {
 /// A mode and rules. The rules are tried in the order deny, ask, allow; the mode decides about the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approvals {
-    /// Which calls are asked about where no rule matches.
-    #[serde(default)]
-    pub mode: ApprovalMode,
+    /// Which calls are asked about where no rule matches; `None` for what is usual where the work is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ApprovalMode>,
     /// Calls that are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<ApprovalRule>,
@@ -79,10 +89,10 @@ impl Approvals {
         *self == Self::default()
     }
 
-    /// Returns whether every call is allowed.
+    /// Returns the mode for work in this kind of workspace.
     #[must_use]
-    pub fn allow_everything(&self) -> bool {
-        self.mode == ApprovalMode::Yolo && self.deny.is_empty() && self.ask.is_empty()
+    pub fn mode_in(&self, workspace: WorkspaceKind) -> ApprovalMode {
+        self.mode.unwrap_or(ApprovalMode::usual_in(workspace))
     }
 }
 

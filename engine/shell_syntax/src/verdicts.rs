@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use engine::approvals::{ApprovalPolicy, CallRequest, Decision, Target, shell_paths};
 use engine::ports::ShellSyntax as _;
-use protocol::{ApprovalMode, ApprovalRule, Approvals};
+use protocol::{ApprovalMode, Approvals};
 
 use crate::BashSyntax;
 
@@ -14,9 +14,8 @@ const ALLOW: &[&str] =
 
 /// Returns the verdict: `+` runs, `?` is asked about, `-` is refused.
 fn decision_mark(mode: ApprovalMode, deny: &[&str], script: &str) -> char {
-    let rules = |texts: &[&str]| -> Vec<ApprovalRule> {
-        texts.iter().map(|text| text.parse().expect("it is a rule")).collect()
-    };
+    let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("a rule")).collect();
+    let mode = Some(mode);
     let approvals = Approvals { mode, deny: rules(deny), ask: Vec::new(), allow: rules(ALLOW) };
     let parts = BashSyntax.parts(script);
     let resolved = shell_paths(&parts).into_iter().map(str::to_owned).collect::<Vec<_>>();

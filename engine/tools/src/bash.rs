@@ -147,7 +147,7 @@ impl Bash {
         (folder, artifact): (PathBuf, &Artifact),
     ) -> CommandRequest {
         let Session { env, shells, .. } = self.0.as_ref();
-        let shell = match env.shell {
+        let shell = match context.shell {
             CommandShell::User => shells.get(context.commands.as_ref(), &context.cancel).await,
             CommandShell::Plain => Shell::Plain,
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
-use engine::ports::{CommandShell, Requester, SessionPurpose, ToolEnv};
+use engine::ports::{Requester, SessionPurpose, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{AgentEnd, EventKind, EventScope, InputId, SessionEvent, UserInput};
 
@@ -46,7 +46,6 @@ pub fn session_tools() -> ToolSetup {
             repo: "/repo".into(),
             environment: Default::default(),
             keep: 1_000,
-            shell: CommandShell::User,
             schema: None,
             purpose: SessionPurpose::Conversation,
             model: String::new(),
@@ -55,6 +54,7 @@ pub fn session_tools() -> ToolSetup {
         artifacts: "/sessions".into(),
         only: None,
         approvals: Default::default(),
+        mode: Default::default(),
         answerer: Default::default(),
     }
 }

@@ -33,7 +33,7 @@ async fn a_path_that_leaves_the_tree_and_may_come_back_is_asked_about_where_a_ru
     session.put_symlink(".github", "link");
     session.put_symlink("/", "out");
     let deny = vec!["edit(.github/**)".parse().unwrap()];
-    let approvals = Approvals { mode: ApprovalMode::Yolo, deny, ..Approvals::default() };
+    let approvals = Approvals { mode: Some(ApprovalMode::Yolo), deny, ..Approvals::default() };
     let gate = CallGate::new(approvals.into(), Arc::new(WritesTo));
     for (path, expected) in [
         ("src/f", '+'),

@@ -125,7 +125,6 @@ impl Session {
             repo: folder.path().join("repo"),
             environment: BTreeMap::from([("TASK".to_owned(), "t1".into())]),
             keep: 64 << 20,
-            shell: CommandShell::User,
             schema: setting.schema,
             purpose: setting.purpose,
             model: setting.model.to_owned(),
@@ -145,6 +144,7 @@ impl Session {
         let context = ToolContext {
             view,
             commands: commands.clone(),
+            shell: CommandShell::User,
             artifacts: ArtifactFolders.open(&folder.path().join("artifacts")),
             background: background.clone(),
             progress: Arc::new(|_line| {}),

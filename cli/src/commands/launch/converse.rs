@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use actors::{Engine, Events, SessionHandle, SessionState};
+use actors::{ChosenMode, Engine, Events, SessionHandle, SessionState};
 use futures_util::FutureExt as _;
 use protocol::{ExitCode, Failure, ModelRoute};
 
@@ -11,7 +11,7 @@ use super::isolation::Isolation;
 use super::{isolated_words, leave};
 use crate::args::{Globals, LaunchArgs};
 use crate::render::{self, TermCapability, Terminal};
-use crate::session::{SessionPlace, SessionPorts, SessionSwitch, earlier};
+use crate::session::{SessionApprovals, SessionPlace, SessionPorts, SessionSwitch, earlier};
 use crate::signals::{self, Signals};
 use crate::view::{
     Conversation, ConversationEnd, IsolatedWork, KeptView, NotOpened, OpenedSession, SurfaceKind,
@@ -31,6 +31,7 @@ pub(super) async fn converse(
     (engine, session, events): (Engine, SessionHandle, Events),
     mut prompts: Prompts,
     (mut place, mut isolation, mut log): (SessionPlace, Option<Isolation<'_>>, ChosenLog),
+    mode: ChosenMode,
     signals: &mut Signals,
 ) -> Result<ExitCode, Error> {
     let Some(state) = session.state().await else {
@@ -50,7 +51,9 @@ pub(super) async fn converse(
     let (mut session, mut events, mut said) = (session, events, earlier(&log.path));
     let (left, line) = loop {
         let of_commands = (Arc::clone(&commands), log.path.as_path());
-        let ports = SessionPorts::new(app, first_model.clone(), place.works_in(), of_commands);
+        let approvals = SessionApprovals::of(app, args, &place, mode.clone());
+        let ports =
+            SessionPorts::new(app, first_model.clone(), place.works_in(), of_commands, approvals);
         let ports = ports.await.with_scope(args.models.as_ref());
         let sessions = SessionSwitch {
             app,
@@ -58,6 +61,7 @@ pub(super) async fn converse(
             engine: &engine,
             ports: &ports,
             place: place.clone(),
+            mode: mode.clone(),
             first_model: first_model.clone(),
         };
         let conversation = Conversation {
@@ -131,7 +135,7 @@ async fn in_another<'a>(
 ) -> Result<(Isolation<'a>, OpenedSession), Error> {
     let isolation = isolation
         .ok_or_else(|| Error::new(ErrorKind::Bug, "the session has no workspace to end"))?;
-    kept.suspend().map_err(|error| Error::output(&error))?;
+    kept.lend().map_err(|error| Error::output(&error))?;
     let (isolation, notes) = isolation.replace(end).await?;
     while signals.next().now_or_never().is_some() {} // they were for the landing
     let isolated = Some(isolation.place().clone());

@@ -12,7 +12,7 @@ use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
-    CommandShell, NoTrustedRules, Requester, SessionPurpose, ToolEnv,
+    NoTrustedRules, Requester, SessionPurpose, ToolEnv,
 };
 use engine::prompt::{Environment, Role, SystemPrompt};
 use engine::request::RequestPolicy;
@@ -148,7 +148,6 @@ impl SessionEngine {
                 repo: self.folder.clone(),
                 environment: BTreeMap::new(),
                 keep: 1_000_000,
-                shell: CommandShell::User,
                 schema: None,
                 purpose: SessionPurpose::Conversation,
                 model: String::new(),
@@ -157,6 +156,7 @@ impl SessionEngine {
             artifacts: self.logs.join("artifacts"),
             only: None,
             approvals: Default::default(),
+            mode: Default::default(),
             answerer: Default::default(),
         }
     }

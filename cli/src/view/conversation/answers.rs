@@ -1,11 +1,12 @@
 //! The answers to what the driver asks of the session, of other sessions and of commands.
 
 use actors::AnswerError;
-use protocol::{BashExecution, Failure, ModelRoute, ThinkingLevel};
+use futures_util::FutureExt as _;
+use protocol::{ApprovalMode, BashExecution, Failure, ModelRoute, ThinkingLevel};
 
 use super::Shown;
 use super::sessions::SessionAnswer;
-use crate::view::entry::NoteKind;
+use crate::view::entry::{Entry, NoteKind};
 use crate::view::state::{Effect, WorkAnswer};
 
 /// The answer of the session to a request.
@@ -17,11 +18,26 @@ pub(super) enum Answered {
     Ran(Result<BashExecution, String>),
     Kept(Result<(), Failure>),
     Files(Vec<String>),
+    Approvals(Vec<String>),
     Question(Result<(), AnswerError>),
     Work(WorkAnswer),
 }
 
 impl Shown<'_> {
+    /// Changes which calls of tools are asked about, or has it and the rules listed.
+    pub(super) fn approvals(&mut self, mode: Option<ApprovalMode>) {
+        match mode {
+            Some(mode) => {
+                let changed = self.ports.change_approvals(mode);
+                self.view.note(NoteKind::Info, changed);
+            }
+            None => {
+                let lines = self.ports.approvals();
+                self.requests.push(Box::pin(lines.map(Answered::Approvals)));
+            }
+        }
+    }
+
     /// Applies the answer to a request, of the session or of the rest of the program.
     pub(super) async fn answered(&mut self, answer: Answered) -> Vec<Effect> {
         match answer {
@@ -41,6 +57,7 @@ impl Shown<'_> {
                 level.into_iter().for_each(|level| self.view.thinking_set(level));
             }
             Answered::Work(answer) => self.work_answered(answer),
+            Answered::Approvals(lines) => self.view.print(Entry::Text(lines.join("\n"))),
             Answered::Files(files) => self.view.set_files(files),
             Answered::Compacted(Ok(())) | Answered::Question(Ok(())) => {}
             Answered::Question(Err(why)) => {

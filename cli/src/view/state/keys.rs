@@ -310,6 +310,7 @@ impl ViewState {
             Command::Model(Some(name)) => return vec![Effect::SetModel(name)],
             Command::Thinking(None) => self.list_levels(),
             Command::Thinking(Some(level)) => return vec![Effect::SetThinking(level)],
+            Command::Approvals(mode) => return vec![Effect::Approvals(mode)],
             Command::New => return self.open(SwitchTo::New),
             Command::Resume(None) => return self.ask_for_list(SessionRequest::List),
             Command::Resume(Some(name)) => return self.open(SwitchTo::Named(name)),

@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use actors::{Answerer, SessionSpec, ToolSetup};
+use actors::{Answerer, ChosenMode, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
-use engine::ports::{CommandShell, Requester, SessionPurpose, ToolEnv};
+use engine::approvals::ApprovalPolicy;
+use engine::ports::{Requester, SessionPurpose, ToolEnv};
 use engine::prompt::SystemPrompt;
-use protocol::ModelRoute;
+use protocol::{ModelRoute, WorkspaceKind};
 use store::artifacts_of;
 
 use super::log_choice::LogStorage;
@@ -47,14 +48,15 @@ impl AppContext {
             repo: folder.clone(),
             environment: Default::default(),
             keep: self.settings.task_limits().output,
-            shell: CommandShell::User,
             schema: None,
             purpose: SessionPurpose::Conversation,
             model: model_id,
             is_scripted,
         };
         let view = Arc::new(isolation::DirectoryView::new(folder));
-        let approvals = self.settings.approvals(None).into();
-        (spec, ToolSetup { view, env, artifacts, only: None, approvals, answerer: Answerer::None })
+        let approvals = ApprovalPolicy::from(self.settings.approvals(None));
+        let approvals = approvals.in_workspace(WorkspaceKind::Shared);
+        let (mode, answerer) = (ChosenMode::default(), Answerer::None);
+        (spec, ToolSetup { view, env, artifacts, only: None, approvals, mode, answerer })
     }
 }

@@ -145,8 +145,8 @@ stream: { firstEventTimeout: 5s, idleTimeout: 0 }
     assert_eq!(settings.branch_prefix.value, "team/bots");
     let approvals = settings.approvals(None);
     let texts = |rules: &[ApprovalRule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(approvals.mode, ApprovalMode::Ask);
-    assert_eq!(settings.approvals(Some(ApprovalMode::Write)).mode, ApprovalMode::Write);
+    assert_eq!(approvals.mode, Some(ApprovalMode::Ask));
+    assert_eq!(settings.approvals(Some(ApprovalMode::Write)).mode, Some(ApprovalMode::Write));
     assert_eq!(texts(&approvals.deny), ["bash(rm *)", "read(.env)"]);
     assert_eq!(texts(&approvals.ask), ["edit"]);
     assert_eq!(texts(&approvals.allow), ["Bash(npm run:*)"]);

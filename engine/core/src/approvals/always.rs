@@ -139,7 +139,7 @@ mod tests {
                 texts.iter().map(|text| text.parse().expect("it is a rule")).collect()
             };
             let policy = ApprovalPolicy::from(Approvals {
-                mode: ApprovalMode::Ask,
+                mode: Some(ApprovalMode::Ask),
                 deny: rules(&["bash(git push *)"]),
                 ask: rules(&["bash(make ask)", "read(a)"]),
                 allow: Vec::new(),
@@ -147,13 +147,13 @@ mod tests {
             let found = policy.always(&request);
             let texts: Vec<_> = found.iter().map(ApprovalRule::as_str).collect();
             assert_eq!(texts, expected, "{request:?}");
-            let strict = Approvals { mode: ApprovalMode::Ask, ..Approvals::default() };
+            let strict = Approvals { mode: Some(ApprovalMode::Ask), ..Approvals::default() };
             let child = policy.narrowed(strict).allowing(&found).decide(&request);
             assert_ne!(child, Decision::Allow, "the layer of a child still asks: {request:?}");
         }
         let elsewhere = write(&["sub/Cargo.toml"]);
         let policy =
-            ApprovalPolicy::from(Approvals { mode: ApprovalMode::Ask, ..Default::default() });
+            ApprovalPolicy::from(Approvals { mode: Some(ApprovalMode::Ask), ..Default::default() });
         let rules = policy.always(&write(&["Cargo.toml"]));
         assert_ne!(policy.allowing(&rules).decide(&elsewhere), Decision::Allow);
     }

@@ -1,7 +1,7 @@
 //! The policy: rules and a mode for each layer. The strictest layer decides, so that a further layer can
 //! only narrow what the others allow.
 
-use protocol::{ApprovalMode, ApprovalRule, Approvals, RuleCalls};
+use protocol::{ApprovalMode, ApprovalRule, Approvals, RuleCalls, WorkspaceKind};
 
 use super::pattern::{self, Match, Names};
 use super::request::{CallRequest, Part, Target, Wants, may_name_any};
@@ -11,6 +11,8 @@ use crate::ports::ShellWord;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApprovalPolicy {
     pub(super) layers: Vec<Approvals>,
+    /// Where the work is done, on which the mode of a layer depends that sets none; `None` if it is not known.
+    workspace: Option<WorkspaceKind>,
 }
 
 /// What happens to a call, the mildest first.
@@ -47,32 +49,56 @@ const HARMLESS_VARIABLES: &[&str] = &[
 
 impl From<Approvals> for ApprovalPolicy {
     fn from(approvals: Approvals) -> Self {
-        Self { layers: vec![approvals] }
+        Self { layers: vec![approvals], workspace: None }
     }
 }
 
 impl ApprovalPolicy {
+    /// Returns the policy for work in this kind of workspace.
+    #[must_use]
+    pub fn in_workspace(self, workspace: WorkspaceKind) -> Self {
+        Self { workspace: Some(workspace), ..self }
+    }
+
+    /// Returns the policy with another mode of its own. The layers of parents stay.
+    #[must_use]
+    pub fn in_mode(mut self, mode: ApprovalMode) -> Self {
+        if let Some(own) = self.layers.last_mut() {
+            own.mode = Some(mode);
+        }
+        self
+    }
+
     /// Returns the policy of a child, which allows nothing that its parent does not allow.
     #[must_use]
     pub fn narrowed(&self, child: Approvals) -> Self {
-        Self { layers: self.layers.iter().cloned().chain([child]).collect() }
+        let layers = self.layers.iter().cloned().chain([child]).collect();
+        Self { layers, workspace: self.workspace }
     }
 
     /// Returns whether every call is allowed, so that no call has to be looked at.
     #[must_use]
     pub fn allows_everything(&self) -> bool {
-        self.layers.iter().all(Approvals::allow_everything)
+        self.layers.iter().all(|layer| {
+            let is_open = layer.deny.is_empty() && layer.ask.is_empty();
+            is_open && self.mode_of(layer) == ApprovalMode::Yolo
+        })
     }
 
     /// Decides about a call.
     #[must_use]
     pub fn decide(&self, request: &CallRequest) -> Decision {
-        let decisions = self.layers.iter().map(|layer| layer_decision(layer, request));
-        decisions.max().unwrap_or(Decision::Allow)
+        let decide = |layer| layer_decision(layer, self.mode_of(layer), request);
+        self.layers.iter().map(decide).max().unwrap_or(Decision::Allow)
+    }
+
+    fn mode_of(&self, layer: &Approvals) -> ApprovalMode {
+        // Where it is not known where the work is done, it may be the user's own folder.
+        layer.mode_in(self.workspace.unwrap_or(WorkspaceKind::Shared))
     }
 }
 
-fn layer_decision(layer: &Approvals, request: &CallRequest) -> Decision {
+fn layer_decision(layer: &Approvals, mode: ApprovalMode, request: &CallRequest) -> Decision {
     let mut doubtful = None;
     for rule in &layer.deny {
         match matches(rule, request) {
@@ -93,12 +119,12 @@ fn layer_decision(layer: &Approvals, request: &CallRequest) -> Decision {
     if let Some(rule) = layer.ask.iter().find(|rule| matches(rule, request) != Match::No) {
         return Decision::Ask(format!("the rule `{rule}` asks about it"));
     }
-    if is_allowed(&layer.allow, request) || !asks(layer.mode, request) {
+    if is_allowed(&layer.allow, request) || !asks(mode, request) {
         return Decision::Allow;
     }
     let what =
         if matches!(request.wants, Wants::Exec(_)) { "commands" } else { "changes of files" };
-    Decision::Ask(format!("the approval mode `{}` asks about {what}", layer.mode.name()))
+    Decision::Ask(format!("the approval mode `{}` asks about {what}", mode.name()))
 }
 
 /// Returns why it is not known what a command runs.

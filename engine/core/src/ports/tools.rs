@@ -121,6 +121,8 @@ pub struct ToolContext {
     pub view: Arc<dyn WorkspaceView>,
     /// Runs commands.
     pub commands: Arc<dyn CommandOwner>,
+    /// Which shell they run in.
+    pub shell: CommandShell,
     /// Keeps long output.
     pub artifacts: Arc<dyn Artifacts>,
     /// Runs what goes on when the call has ended.
@@ -194,8 +196,6 @@ pub struct ToolEnv {
     pub environment: BTreeMap<String, OsString>,
     /// The maximum number of bytes of output to keep for one call.
     pub keep: u64,
-    /// Which shell runs commands.
-    pub shell: CommandShell,
     /// The JSON Schema of the value to yield; without one, every value is accepted.
     pub schema: Option<Value>,
     /// What the session is for.

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use protocol::{ApprovalRule, ToolCall};
+use protocol::{ApprovalMode, ApprovalRule, ToolCall};
 use serde_json::Value;
 
 use super::ToolSet;
 use crate::approvals::{ApprovalPolicy, CallRequest, Decision, Target, shell_paths};
-use crate::ports::{AccessClass, ShellSyntax, Tool, WorkspaceView};
+use crate::ports::{AccessClass, CommandShell, ShellSyntax, Tool, WorkspaceView};
 
 /// Decides about the calls of one session.
+#[derive(Clone)]
 pub struct CallGate {
     policy: ApprovalPolicy,
     shell: Arc<dyn ShellSyntax>,
@@ -59,7 +60,6 @@ pub enum Subject {
     },
 }
 
-impl CallGate {
 /// Whether what is in the files that a call changes may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeShown {
@@ -69,10 +69,26 @@ pub enum ChangeShown {
     No,
 }
 
+impl CallGate {
     /// Returns a gate that follows `policy`, and takes commands apart with `shell`.
     #[must_use]
     pub fn new(policy: ApprovalPolicy, shell: Arc<dyn ShellSyntax>) -> Self {
         Self { policy, shell }
+    }
+
+    /// Returns a gate that decides in another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: ApprovalMode) -> Self {
+        Self { policy: self.policy.clone().in_mode(mode), shell: Arc::clone(&self.shell) }
+    }
+
+    /// Returns the shell of commands: what it makes of a text that is judged is only in the text.
+    #[must_use]
+    pub fn shell(&self) -> CommandShell {
+        match self.policy.allows_everything() {
+            true => CommandShell::User,
+            false => CommandShell::Plain,
+        }
     }
 
     /// Decides about a call. A call that no tool takes is allowed, since it only gets an error.
@@ -147,6 +163,17 @@ pub enum ChangeShown {
         decided.request.as_ref().is_some_and(|request| policy.decide(request) == Decision::Allow)
     }
 
+    /// Returns whether what the changed files contain may be shown: a rule may forbid to read what a call may
+    /// replace.
+    #[must_use]
+    pub fn shows_change(&self, decided: &Decided) -> ChangeShown {
+        let reads = decided.request.as_ref().and_then(CallRequest::reading_the_same);
+        match reads.is_none_or(|reads| self.policy.decide(&reads) == Decision::Allow) {
+            true => ChangeShown::Yes,
+            false => ChangeShown::No,
+        }
+    }
+
     /// Returns the rules that always allow a call.
     #[must_use]
     pub fn always(&self, decided: &Decided) -> Vec<ApprovalRule> {
@@ -163,17 +190,6 @@ fn other_call(tool: &str, call: &ToolCall, targets: &[Target]) -> Subject {
 /// Returns the paths that are known.
 fn known(targets: &[Target]) -> Vec<PathBuf> {
     let path = |target: &Target| match target {
-    /// Returns whether what the changed files contain may be shown: a rule may forbid to read what a call may
-    /// replace.
-    #[must_use]
-    pub fn shows_change(&self, decided: &Decided) -> ChangeShown {
-        let reads = decided.request.as_ref().and_then(CallRequest::reading_the_same);
-        match reads.is_none_or(|reads| self.policy.decide(&reads) == Decision::Allow) {
-            true => ChangeShown::Yes,
-            false => ChangeShown::No,
-        }
-    }
-
         Target::Path(path) => Some(path.clone()),
         Target::Outside | Target::Unknown => None,
     };

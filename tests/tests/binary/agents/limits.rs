@@ -208,7 +208,7 @@ fn agents_in_place_work_in_the_users_own_tree() {
         }
         _ => Answer::yields(&json!("done")),
     });
-    let finished = run.words("--isolation none").run().expect_code(0);
+    let finished = run.words("--isolation none --approval-mode yolo").run().expect_code(0);
     assert_eq!(repository.text("src/main.rs"), "fn main() {\n    go();\n}\n", "{finished}");
     eventually(Duration::from_secs(30), "nothing runs", || place.processes().alive().is_empty());
 }

@@ -330,7 +330,8 @@ fn witnessed_session(place: &Sandbox, command: &str) -> (PathBuf, String, Vec<(S
     });
     let folder = place.folder().join("work");
     std::fs::create_dir_all(&folder).expect("a folder can be made");
-    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+    let session = place.regatta(&folder).words("-p --approval-mode yolo --model");
+    let session = session.arg(model.route());
     let session = session.arg("--base-url").arg(model.base_url());
     let session = session.arg(format!("Run it. {}", marker("s")));
     let (finished, seen) = witnessed(place, session, 0);

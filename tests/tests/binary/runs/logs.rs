@@ -178,7 +178,8 @@ fn expect_usage_everywhere(place: &Sandbox, repository: &Repository, run: &Finis
 #[test]
 fn the_log_of_a_task_that_runs_can_be_read() {
     let (place, repository) = stage();
-    let call = agents(&place, &repository, &["Wait for it."]).words("--isolation none");
+    let call = agents(&place, &repository, &["Wait for it."]);
+    let call = call.words("--isolation none --approval-mode yolo");
     let mut running = call.start();
     running.until_event("the command begins", |event| {
         event["event"]["type"] == "tool_execution_start"

@@ -30,8 +30,9 @@ fn calls_that_have_to_be_asked_about_are_refused_counted_and_said_and_rules_deci
 {
     // Of each row: which of the five calls are refused.
     for (words, settings, refused) in [
-        ("", "", [false; 5]),
-        ("--approval-mode ask", "", [true, true, true, false, true]),
+        ("", "", [true, true, true, false, true]),
+        ("--approval-mode yolo", "", [false; 5]),
+        ("", "approvals: { mode: yolo }", [false; 5]),
         ("-q --approval-mode ask", "", [true, true, true, false, true]),
         ("--approval-mode write", "approvals: { mode: ask }", [false, false, true, false, true]),
         (
@@ -41,7 +42,7 @@ fn calls_that_have_to_be_asked_about_are_refused_counted_and_said_and_rules_deci
         ),
         (
             "",
-            "approvals: { deny: ['Edit(docs/**)', 'bash(touch:*)', read(README.md)] }",
+            "approvals: { mode: yolo, deny: ['Edit(docs/**)', 'bash(touch:*)', read(README.md)] }",
             [false, true, true, true, true],
         ),
     ] {
@@ -72,23 +73,48 @@ fn calls_that_have_to_be_asked_about_are_refused_counted_and_said_and_rules_deci
             "note: {count} tool {calls} refused; --approval-mode yolo runs what no rule denies"
         );
         assert_eq!(last == expected, count > 0, "{words} {settings}: {finished}");
+        let is_asked = !words.contains("-q") && !format!("{words}{settings}").contains("yolo");
+        let first = finished.stderr.lines().next().unwrap_or_default();
+        let said = first.starts_with("note: nobody can be asked here")
+            && first.contains("commands will be refused");
+        assert_eq!(said, is_asked, "{words} {settings}: {finished}");
     }
 }
 
 #[test]
 fn a_task_goes_on_without_the_calls_that_were_refused_and_its_report_counts_them() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write("README.md", "read me\n");
-    repository.commit("a file");
-    let model = LoopbackModel::start();
-    model.talk("s", works);
-    let run = place.run_in(&repository).arg("--model").arg(model.route()).arg("--base-url");
-    let run = run.arg(model.base_url()).words("--approval-mode write --name one");
-    let finished = run.arg(format!("do it {}", marker("s"))).run().expect_code(0);
-    assert_eq!(finished.task("one")["refused_calls"], 2, "{finished}");
-    assert!(repository.has("new.txt") && !repository.has("made"), "{finished}");
-    place.expect_nothing_left(&repository);
+    // Of each row: how many calls are refused, and whether the file is written.
+    for (words, refused, is_written) in [
+        ("--approval-mode write", 2, true),
+        ("--isolation none", 4, false),
+        ("--isolation none --approval-mode write", 2, true),
+    ] {
+        let place = sandbox();
+        let repository = place.repository();
+        repository.write("README.md", "read me\n");
+        repository.commit("a file");
+        let model = LoopbackModel::start();
+        model.talk("s", works);
+        let run = place.run_in(&repository).arg("--model").arg(model.route()).arg("--base-url");
+        let run = run.arg(model.base_url()).words("--name one").words(words);
+        let finished = run.arg(format!("do it {}", marker("s"))).run().expect_code(0);
+        assert_eq!(finished.task("one")["refused_calls"], refused, "{words}: {finished}");
+        assert_eq!(repository.has("new.txt"), is_written, "{words}: {finished}");
+        assert!(!repository.has("made"), "{words}: {finished}");
+        let said = finished.stderr.contains("note: nobody can be asked here");
+        assert!(said, "{words}: {finished}");
+        place.expect_nothing_left(&repository);
+        if refused == 2 {
+            continue;
+        }
+        // The retry may have another mode.
+        let retry = place.regatta(repository.root()).words("runs retry --all --approval-mode yolo");
+        let again = retry.run().expect_code(0);
+        assert!(!again.stderr.contains("nobody can be asked"), "{again}");
+        assert!(repository.has("made"), "{again}");
+        // It begins the same conversation anew.
+        let _not_continued = model.take_violations();
+    }
 }
 
 #[test]
@@ -114,7 +140,10 @@ fn a_rule_or_a_mode_that_cannot_be_is_refused_with_its_place() {
 
 #[test]
 fn where_rules_judge_commands_they_run_without_the_functions_and_aliases_of_the_user() {
-    for (settings, has_them) in [("", true), ("approvals: { deny: ['bash(rm *)'] }", false)] {
+    for (settings, has_them) in [
+        ("approvals: { mode: yolo }", true),
+        ("approvals: { mode: yolo, deny: ['bash(rm *)'] }", false),
+    ] {
         let place = sandbox();
         let (folder, user) = (place.folder().join("work"), place.folder().join("user"));
         for folder in [&folder, &user] {

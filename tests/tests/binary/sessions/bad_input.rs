@@ -37,7 +37,7 @@ impl Scene {
     }
 
     fn session(&self) -> Invocation {
-        let session = self.place.regatta(&self.folder).arg("-p");
+        let session = self.place.regatta(&self.folder).words("-p --approval-mode yolo");
         session.arg("--model").arg(self.model.route()).arg("--base-url").arg(self.model.base_url())
     }
 

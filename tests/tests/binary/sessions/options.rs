@@ -34,7 +34,7 @@ fn known_models() -> (Sandbox, LoopbackModel) {
 fn session(place: &Sandbox) -> Invocation {
     let folder = place.folder().join("work");
     fs::create_dir_all(&folder).expect("a folder can be made");
-    place.regatta(&folder).arg("-p")
+    place.regatta(&folder).words("-p --approval-mode yolo")
 }
 
 /// Returns the model of the last request, and how much it was to think.

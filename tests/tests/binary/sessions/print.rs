@@ -15,7 +15,8 @@ use crate::binary::sandbox;
 fn session(place: &Sandbox, model: &LoopbackModel) -> Invocation {
     let folder = place.folder().join("work");
     fs::create_dir_all(&folder).expect("a folder can be made");
-    let session = place.regatta(&folder).arg("-p").arg("--model").arg(model.route());
+    let session =
+        place.regatta(&folder).words("-p --approval-mode yolo --model").arg(model.route());
     session.arg("--base-url").arg(model.base_url())
 }
 
@@ -115,7 +116,11 @@ fn a_session_of_the_home_folder_or_the_root_works_in_a_private_folder_where_it_i
         (root, "", own("root"), ", not in / (--allow-home"),
     ] {
         model.talk("s", |_: &Asked| Answer::text("done"));
-        let session = place.regatta(at).env("HOME", &home).words("-p --mode json").words(words);
+        let session = place
+            .regatta(at)
+            .env("HOME", &home)
+            .words("-p --approval-mode yolo --mode json")
+            .words(words);
         let session = session.arg("--model").arg(model.route());
         let session = session.arg("--base-url").arg(model.base_url()).arg(marker("s"));
         let done = session.run().expect_code(0);
@@ -144,7 +149,8 @@ fn nothing_in_prompts_answers_paths_files_or_damage_controls_a_terminal_and_json
     let folder = place.folder().join(format!("work {hostile}"));
     fs::create_dir_all(&folder).unwrap();
     let session = |words: &str| {
-        let session = place.regatta(&folder).arg("-p").words(words).arg("--model");
+        let session =
+            place.regatta(&folder).words("-p --approval-mode yolo").words(words).arg("--model");
         session.arg(model.route()).arg("--base-url").arg(model.base_url())
     };
     let prompt = format!("asked {hostile} {}", marker("s"));

@@ -8,7 +8,6 @@ use serde_json::json;
 use test_limit::eventually;
 use tests::sandbox::{Sandbox, Screen};
 
-use super::conversation::start;
 use super::kit::{Exchange, PacedModel, leave};
 use crate::binary::sandbox;
 
@@ -24,11 +23,17 @@ fn result(exchange: &Exchange) -> String {
     messages.last().map(|message| message["content"].to_string()).unwrap_or_default()
 }
 
+/// Begins a conversation in the folder `work`.
+fn start(place: &Sandbox, model: &PacedModel, columns: u16) -> Screen {
+    let screen = model.asking_session(place).on_a_keyboard(24, columns);
+    screen.until("the status line", |text| text.contains("loopback/loop"));
+    screen
+}
+
 #[test]
 fn a_command_is_asked_about_shown_refused_asked_again_and_allowed_for_the_session() {
     let (place, model) = (sandbox(), PacedModel::start());
-    place.home().configure("approvals: { mode: ask }");
-    let mut screen = start(&place, &model, (24, 80));
+    let mut screen = start(&place, &model, 80);
     screen.press("begin\r");
     let command = json!({ "command": "echo first line &&\necho made >> made.txt" });
     model.next().call("bash", &command);
@@ -59,6 +64,16 @@ fn a_command_is_asked_about_shown_refused_asked_again_and_allowed_for_the_sessio
     let made =
         fs::read_to_string(place.folder().join("work").join("made.txt")).expect("it was made");
     assert_eq!(made, "made\nmade\n");
+    screen.press("/approvals\r");
+    screen.until("the mode", |text| text.contains("approval mode ask (the default in place): "));
+    screen.press("/approvals yolo\r");
+    screen.until("the change", |text| text.contains("approval mode yolo: what no rule denies"));
+    screen.press("go on\r");
+    model.next().call("bash", &json!({ "command": "echo other words" }));
+    let unasked = model.next();
+    assert!(result(&unasked).contains("other words"), "{:?}", result(&unasked));
+    unasked.answer("that was all");
+    screen.until("the end", |text| text.contains("that was all"));
     screen.press(CTRL_D);
     assert_eq!(screen.wait().code(), Some(0));
 }
@@ -66,9 +81,8 @@ fn a_command_is_asked_about_shown_refused_asked_again_and_allowed_for_the_sessio
 #[test]
 fn always_holds_in_the_next_session_of_the_repository_and_in_no_other_folder() {
     let (place, model) = (sandbox(), PacedModel::start());
-    place.home().configure("approvals: { mode: ask }");
     let command = json!({ "command": "make it > made.txt; touch other" });
-    let mut screen = start(&place, &model, (24, 100));
+    let mut screen = start(&place, &model, 100);
     screen.press("begin\r");
     model.next().call("bash", &command);
     screen.until("the question", |text| text.contains("s session · a always · n no"));
@@ -91,7 +105,7 @@ fn always_holds_in_the_next_session_of_the_repository_and_in_no_other_folder() {
         assert_eq!(result(&answer).contains("was refused"), is_refused, "{:?}", result(&answer));
         answer.answer("done");
         let finished = print.wait();
-        assert_eq!(finished.stderr.contains("refused"), is_refused, "{finished}");
+        assert_eq!(finished.stderr.contains("refused; --approval"), is_refused, "{finished}");
     }
 }
 

@@ -45,8 +45,13 @@ impl PacedModel {
         self.exchanges.recv_timeout(PATIENCE).expect("a request comes")
     }
 
-    /// Begins a session with this model in the folder `work`.
+    /// Begins a session with this model in the folder `work`, in which every call runs.
     pub(crate) fn session(&self, place: &Sandbox) -> Invocation {
+        self.asking_session(place).words("--approval-mode yolo")
+    }
+
+    /// Begins a session with this model in the folder `work`, which asks about calls.
+    pub(crate) fn asking_session(&self, place: &Sandbox) -> Invocation {
         let folder = place.folder().join("work");
         fs::create_dir_all(&folder).expect("a folder can be made");
         place.regatta(&folder).words("--model loopback/loop --base-url").arg(self.url())

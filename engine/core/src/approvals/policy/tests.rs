@@ -24,6 +24,7 @@ fn command(line: &str) -> CallRequest {
 }
 
 fn decide(mode: ApprovalMode, [deny, ask, allow]: [&[&str]; 3], request: &CallRequest) -> char {
+    let mode = Some(mode);
     let approvals = Approvals { mode, deny: rules(deny), ask: rules(ask), allow: rules(allow) };
     match ApprovalPolicy::from(approvals).decide(request) {
         Decision::Allow => '+',
@@ -110,11 +111,40 @@ const RULES: [&str; 10] = [
     "mcp__a__b",
 ];
 
+#[test]
+fn a_mode_that_is_not_set_follows_from_the_place_of_the_work_and_one_that_is_set_holds_everywhere()
+{
+    let decided = |policy: &ApprovalPolicy| match policy.decide(&command("cargo test")) {
+        Decision::Allow => '+',
+        Decision::Ask(_) => '?',
+        Decision::Deny(_) => '-',
+    };
+    let of = |mode| ApprovalPolicy::from(Approvals { mode, ..Approvals::default() });
+    let (ask, yolo) = (Some(ApprovalMode::Ask), Some(ApprovalMode::Yolo));
+    assert_eq!(decided(&of(None)), '?', "it may be the folder of the user");
+    for (mode, parent, in_place, in_copy) in [
+        (None, None, '?', '+'),
+        (ask, None, '?', '?'),
+        (yolo, None, '?', '+'),
+        (yolo, yolo, '+', '+'),
+        (None, ask, '?', '?'),
+    ] {
+        let policy = of(parent).narrowed(Approvals { mode, ..Approvals::default() });
+        let place = policy.clone().in_workspace(WorkspaceKind::Shared);
+        let copy = policy.in_workspace(WorkspaceKind::Private);
+        assert_eq!((decided(&place), decided(&copy)), (in_place, in_copy), "{parent:?} {mode:?}");
+        assert_eq!(copy.allows_everything(), in_copy == '+');
+        let widened = copy.in_mode(ApprovalMode::Yolo);
+        let by_parent = if parent == ask { '?' } else { '+' };
+        assert_eq!(decided(&widened), by_parent, "a parent still narrows: {parent:?} {mode:?}");
+    }
+}
+
 fn approvals() -> impl Strategy<Value = Approvals> {
     let some = || prop::collection::vec(prop::sample::select(RULES.to_vec()), 0..3);
     let mode = prop::sample::select(ApprovalMode::ALL.to_vec());
     (mode, some(), some(), some()).prop_map(|(mode, deny, ask, allow)| Approvals {
-        mode,
+        mode: Some(mode),
         deny: rules(&deny),
         ask: rules(&ask),
         allow: rules(&allow),
