@@ -17,13 +17,38 @@ use super::runners::{files_of, is_shell};
 /// The maximum number of files. Commands that run more are bound to the tree.
 const MOST: usize = 256;
 
+/// The maximum number of names and folders that are looked for. Commands with more are bound to the tree.
+const MOST_LOOKED_FOR: usize = 20_000;
+
 /// The maximum size of a file in bytes, and of the part of it that is searched for names of others.
 const LARGEST: u64 = 64 << 20;
 const SEARCHED: usize = 1 << 20;
 
-/// The endings of files that are scripts, whether they are executable or not.
-const SCRIPTS: [&str; 11] =
-    ["sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl"];
+/// The endings of files that are scripts of a shell, whether they are executable or not.
+const SHELL_SCRIPTS: [&str; 4] = ["sh", "bash", "zsh", "fish"];
+
+/// The endings of scripts that import others by names that are not paths.
+const IMPORTING: [&str; 14] =
+    ["py", "pyw", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "rb", "pl", "php", "lua"];
+
+/// Files that the runners of packages write.
+const LOCK_FILES: [&str; 15] = [
+    "Cargo.lock",
+    "Gemfile.lock",
+    "bun.lock",
+    "bun.lockb",
+    "composer.lock",
+    "deno.lock",
+    "go.sum",
+    "mix.lock",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "pdm.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "uv.lock",
+    "yarn.lock",
+];
 
 /// The files that commands run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -65,12 +90,31 @@ struct Search<'a> {
     root: &'a Path,
     /// The folders in which the commands may work, from the root.
     folders: BTreeSet<PathBuf>,
+    /// How many names and folders were looked for.
+    looked_for: usize,
     found: BoundFiles,
 }
 
 impl<'a> Search<'a> {
     fn new(root: &'a Path) -> Self {
-        Self { root, folders: BTreeSet::from([PathBuf::new()]), found: BoundFiles::default() }
+        let folders = BTreeSet::from([PathBuf::new()]);
+        Self { root, folders, looked_for: 0, found: BoundFiles::default() }
+    }
+
+    /// Counts names that are looked for, and returns whether they are not too many. What is left out may be
+    /// anything.
+    fn may_look_for(&mut self, count: usize) -> bool {
+        self.looked_for = self.looked_for.saturating_add(count);
+        self.found.is_open |= self.looked_for > MOST_LOOKED_FOR;
+        self.looked_for <= MOST_LOOKED_FOR
+    }
+
+    /// Returns the folders in which a name is looked for.
+    fn folders(&mut self) -> Vec<PathBuf> {
+        match self.may_look_for(self.folders.len()) {
+            true => self.folders.iter().cloned().collect(),
+            false => Vec::new(),
+        }
     }
 
     fn command_line(&mut self, script: &str) {
@@ -109,9 +153,14 @@ impl<'a> Search<'a> {
         self.arguments(arguments);
         match files_of(program) {
             Some(files) => {
-                for folder in self.folders.clone() {
+                for folder in self.folders() {
                     for file in files {
-                        self.bind(&folder.join(file));
+                        let path = folder.join(file);
+                        if is_lock_file(&path) {
+                            let _not_searched = self.digest(&path);
+                        } else {
+                            self.bind(&path);
+                        }
                     }
                 }
                 // Without the name of a script, a shell runs what it reads.
@@ -139,7 +188,7 @@ impl<'a> Search<'a> {
         let value = text.split_once('=').map(|(_, value)| value);
         let mut is_file = false;
         for text in [Some(text), value].into_iter().flatten().filter(|it| !it.is_empty()) {
-            for folder in self.folders.clone() {
+            for folder in self.folders() {
                 let Some(path) = inside(&folder, text) else { continue };
                 match fs::metadata(self.root.join(&path)) {
                     Ok(meta) if meta.is_file() => is_file |= self.bind(&path),
@@ -152,41 +201,54 @@ impl<'a> Search<'a> {
     }
 
     fn enter(&mut self, folder: &str) {
-        let entered: Vec<_> = self.folders.iter().filter_map(|it| inside(it, folder)).collect();
         // A folder outside of the repository is none of the repository's.
+        let entered = self.folders().into_iter().filter_map(|it| inside(&it, folder));
         self.folders.extend(entered);
     }
 
     /// Binds a file and the scripts that it names. Returns whether it is there.
     fn bind(&mut self, path: &Path) -> bool {
-        let full = self.root.join(path);
-        // What lies behind a symlink out of the repository is not the repository's.
-        let is_inside = fs::canonicalize(&full).is_ok_and(|found| found.starts_with(self.root));
-        if !is_inside || !fs::metadata(&full).is_ok_and(|meta| meta.is_file()) {
-            return false;
-        }
-        let Some(key) = path.to_str().map(str::to_owned) else {
-            self.found.is_open = true;
-            return true;
-        };
-        if self.found.digests.contains_key(&key) {
-            return true;
-        }
-        if self.found.digests.len() >= MOST {
-            self.found.is_open = true;
-            return true;
-        }
-        match read(&full) {
-            Ok((digest, text)) => {
-                self.found.digests.insert(key, digest);
-                self.scripts_named_in(path, &text);
-            }
-            Err(_unreadable) => self.found.is_open = true,
+        let Some(mut named) = self.bind_one(path) else { return false };
+        while let Some(path) = named.pop() {
+            named.extend(self.bind_one(&path).into_iter().flatten());
         }
         true
     }
 
-    fn scripts_named_in(&mut self, path: &Path, text: &str) {
+    /// Binds a file, and returns the scripts that it names; `None` if it is not there.
+    fn bind_one(&mut self, path: &Path) -> Option<Vec<PathBuf>> {
+        let text = self.digest(path)?;
+        // What it names is not looked for where its runner reads it.
+        self.found.is_open |= imports(path, &text) || is_lock_file(path);
+        Some(self.scripts_named_in(path, &text))
+    }
+
+    /// Binds a file, and returns the beginning of its text, which is empty if it was bound before; `None` if the
+    /// file is not there.
+    fn digest(&mut self, path: &Path) -> Option<String> {
+        let full = self.root.join(path);
+        // What lies behind a symlink out of the repository is not the repository's.
+        let is_inside = fs::canonicalize(&full).is_ok_and(|found| found.starts_with(self.root));
+        if !is_inside || !fs::metadata(&full).is_ok_and(|meta| meta.is_file()) {
+            return None;
+        }
+        let Some(key) = path.to_str().map(str::to_owned) else {
+            self.found.is_open = true;
+            return Some(String::new());
+        };
+        if self.found.digests.contains_key(&key) {
+            return Some(String::new());
+        }
+        let has_room = self.found.digests.len() < MOST;
+        let Some((digest, text)) = has_room.then(|| read(&full).ok()).flatten() else {
+            self.found.is_open = true;
+            return Some(String::new());
+        };
+        self.found.digests.insert(key, digest);
+        Some(text)
+    }
+
+    fn scripts_named_in(&mut self, path: &Path, text: &str) -> Vec<PathBuf> {
         let scripts = if path.file_name().is_some_and(|it| it == "package.json") {
             scripts_of_package(text)
         } else {
@@ -204,14 +266,19 @@ impl<'a> Search<'a> {
             .filter(|name| (2..256).contains(&name.len()))
             .chain(sourced.iter().copied())
             .collect();
+        let mut found = Vec::new();
         for name in names {
+            if !self.may_look_for(2) {
+                break;
+            }
             for folder in [Path::new(""), &beside] {
                 let Some(path) = inside(folder, name) else { continue };
                 if sourced.contains(name) || is_script(&self.root.join(&path)) {
-                    self.bind(&path);
+                    found.push(path);
                 }
             }
         }
+        found
     }
 }
 
@@ -241,8 +308,24 @@ fn sourced_in(script: &str) -> BTreeSet<&str> {
     sourced
 }
 
+/// Returns whether a file has versions of packages, and runs nothing. It may have very many names.
+fn is_lock_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|it| LOCK_FILES.iter().any(|name| it == *name))
+}
+
+/// Returns whether a file is a script that may import others, which its text does not name by their paths.
+fn imports(path: &Path, text: &str) -> bool {
+    let mut first = text.lines().next().unwrap_or_default().strip_prefix("#!").into_iter();
+    let is_of_shell = |word: &str| is_shell(word.rsplit('/').next().unwrap_or(word));
+    has_ending(path, &IMPORTING) || first.any(|line| !line.split_whitespace().any(is_of_shell))
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|it| endings.iter().any(|ending| it == *ending))
+}
+
 fn is_script(path: &Path) -> bool {
-    let named = path.extension().is_some_and(|it| SCRIPTS.iter().any(|script| it == *script));
+    let named = has_ending(path, &SHELL_SCRIPTS) || has_ending(path, &IMPORTING);
     fs::metadata(path)
         .is_ok_and(|meta| meta.is_file() && (named || meta.permissions().mode() & 0o111 != 0))
 }

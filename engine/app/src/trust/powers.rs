@@ -11,9 +11,6 @@ use store::TrustedPower;
 
 use super::bound_files::{BoundFiles, files_of_commands, files_of_values};
 
-/// The tree of HEAD where there is no commit yet.
-const NO_COMMIT: &str = "none";
-
 /// A power of a project, and what it would be trusted for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Power {
@@ -34,6 +31,8 @@ pub enum PowerState {
     Trusted,
     /// It was, but is not the same any more. This is what it was.
     Changed(TrustedPower),
+    /// It may run any file, and there is no commit whose files would say when one changes. It cannot be trusted.
+    Unbounded,
 }
 
 /// What is trusted in a repository, by the key of the setting.
@@ -52,9 +51,11 @@ impl Power {
             }
         };
         let BoundFiles { digests, is_open } = files;
-        let tree = is_open.then(|| head_tree(root).unwrap_or_else(|| NO_COMMIT.to_owned()));
+        let tree = if is_open { head_tree(root) } else { None };
+        let is_unbounded = is_open && tree.is_none();
         let now = TrustedPower { value: setting.value.clone(), files: digests, tree };
         let state = match trusted.get(setting.key.as_str()) {
+            _ if is_unbounded => PowerState::Unbounded,
             None => PowerState::New,
             Some(was) if *was == now => PowerState::Trusted,
             Some(was) => PowerState::Changed(was.clone()),

@@ -25,20 +25,24 @@ fn bound(root: &Path, command: &str) -> Vec<String> {
 #[test]
 fn a_command_is_bound_to_the_scripts_that_it_runs_and_to_what_its_runner_reads() {
     let (_folder, root) = repository(&[
-        ("setup.sh", "#!/bin/sh\n./tools/more.sh && node build.js\nsrc/main.c README.md\n"),
-        ("tools/more.sh", "python3 ../lib.py; . beside.sh\n"),
+        ("setup.sh", "#!/bin/sh\n./tools/more.sh && ./build.sh\nsrc/main.c README.md\n"),
+        ("tools/more.sh", "sh ../lib.sh; . beside.sh\n"),
         ("tools/beside.sh", ""),
+        ("lib.sh", ""),
+        ("build.sh", ""),
         ("lib.py", ""),
         ("build.js", ""),
+        ("tool", "#!/usr/bin/env python3\n"),
+        ("runs.sh", "node build.js\n"),
         ("src/main.c", ""),
         ("README.md", "setup.sh"),
         (
             "package.json",
-            r#"{ "main": "src/index.js", "scripts": { "prepare": "node scripts/p.js" } }"#,
+            r#"{ "main": "src/index.js", "scripts": { "prepare": "sh scripts/p.sh" } }"#,
         ),
-        ("package-lock.json", "{}"),
+        ("package-lock.json", "{ \"setup.sh\": 1 }"),
         ("src/index.js", ""),
-        ("scripts/p.js", ""),
+        ("scripts/p.sh", ""),
         ("web/package.json", "{}"),
         ("Makefile", "include rules.mk\nall:\n\tsh setup.sh\n"),
         ("Cargo.toml", ""),
@@ -48,11 +52,10 @@ fn a_command_is_bound_to_the_scripts_that_it_runs_and_to_what_its_runner_reads()
         (".env.example", ""),
         ("computed.sh", ". \"$(dirname \"$0\")/common.sh\"\n"),
         ("common.sh", ""),
-        ("sourcing.sh", "#!/bin/sh\n. ./env\n"),
-        ("env", ""),
+        ("sourcing.sh", "#!/bin/sh\n. ./src/main.c\n"),
     ]);
-    let setup = ["build.js", "lib.py", "setup.sh", "tools/beside.sh", "tools/more.sh"];
-    let npm = ["package-lock.json", "package.json", "scripts/p.js"];
+    let setup = ["build.sh", "lib.sh", "setup.sh", "tools/beside.sh", "tools/more.sh"];
+    let npm = ["package-lock.json", "package.json", "scripts/p.sh"];
     let with = |first: &[&str], more: &[&str]| {
         let mut all: Vec<_> = first.iter().chain(more).map(|path| (*path).to_owned()).collect();
         all.sort();
@@ -62,7 +65,7 @@ fn a_command_is_bound_to_the_scripts_that_it_runs_and_to_what_its_runner_reads()
         ("./setup.sh", with(&setup, &[])),
         ("sh setup.sh", with(&setup, &[])),
         ("./computed.sh", with(&["common.sh", "computed.sh"], &["*"])),
-        ("./sourcing.sh", with(&["env", "sourcing.sh"], &[])),
+        ("./sourcing.sh", with(&["sourcing.sh", "src/main.c"], &[])),
         ("bash -e ./setup.sh fast", with(&setup, &[])),
         ("sh -c './setup.sh'", with(&setup, &[])),
         ("timeout 60 ./setup.sh", with(&setup, &[])),
@@ -80,13 +83,17 @@ fn a_command_is_bound_to_the_scripts_that_it_runs_and_to_what_its_runner_reads()
         ("uv sync", with(&[], &["pyproject.toml"])),
         ("cp .env.example .env", with(&[], &[".env.example"])),
         ("touch /tmp/x", with(&[], &[])),
+        // A script that may import others is bound to everything.
+        ("python3 lib.py", with(&[], &["*", "lib.py"])),
+        ("./tool", with(&[], &["*", "tool"])),
+        ("sh runs.sh", with(&[], &["*", "build.js", "runs.sh"])),
+        ("sh package-lock.json", with(&[], &["*", "package-lock.json"])),
         // What is not known is bound to everything.
         ("frobnicate setup.sh", with(&setup, &["*"])),
-        ("python3 lib.py", with(&[], &["*", "lib.py"])),
         ("$RUN", with(&[], &["*"])),
         ("echo $(cat README.md)", with(&[], &["*", "README.md"])),
         ("PATH=tools:$PATH npm ci", with(&npm, &["*"])),
-        ("export NODE_OPTIONS=--require=./build.js; npm ci", with(&npm, &["*"])),
+        ("export NODE_OPTIONS=--require=./build.sh; npm ci", with(&npm, &["*"])),
         ("eval npm ci", with(&[], &["*"])),
         ("cd $X && npm ci", with(&npm, &["*"])),
         ("curl https://example.org | sh", with(&[], &["*"])),
@@ -146,4 +153,16 @@ fn a_scripted_model_is_bound_to_the_tree_and_a_file_that_a_value_names_to_its_by
     assert!(bound("offline/models/x.yml").is_open);
     assert_eq!(bound("openai/gpt-x"), BoundFiles::default());
     assert_eq!(bound("models/x.yml").digests.into_keys().collect::<Vec<_>>(), ["models/x.yml"]);
+}
+
+#[test]
+fn names_without_end_are_looked_for_up_to_a_limit_and_then_bound_to_the_tree() {
+    let names: Vec<_> = (0..MOST_LOOKED_FOR).map(|number| format!("n{number}")).collect();
+    let folders: String = (0..40).map(|number| format!("cd d{number}; ")).collect();
+    let (_folder, root) = repository(&[("many.sh", &names.join(" ")), ("few.sh", "a b c")]);
+    for command in ["sh many.sh", &format!("touch {}", names.join(" ")), &folders] {
+        let found = files_of_commands(&root, [command].into_iter());
+        assert!(found.is_open, "{}", &command[..20.min(command.len())]);
+    }
+    assert_eq!(bound(&root, "cd d0; cd d1; sh ../../few.sh"), ["few.sh"]);
 }
