@@ -72,17 +72,21 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "regatta-benches",
         // The launcher is measured alone, and so are the reading of answers and the files of sessions.
-        // Idle sessions are those of the program itself.
+        // Idle sessions are those of the program itself. Calls are decided about with the adapters of it.
         &[
             "regatta",
             "regatta-actors",
             "regatta-config",
             "regatta-engine",
             "regatta-exec",
+            "regatta-isolation",
             "regatta-protocol",
             "regatta-providers",
+            "regatta-schema",
+            "regatta-shell-syntax",
             "regatta-store",
             "regatta-tests",
+            "regatta-tools",
         ],
     ),
 ];
@@ -234,14 +238,14 @@ const MODULES: &[(&str, &[&str])] = &[
 /// The files that start processes themselves, each with the reason.
 const COMMANDS: &[(&str, &str)] = &[
     ("cli/src/commands/login_oauth.rs", "the browser of the user outlives the login"),
-    ("cli/src/commands/tool_terminal.rs", "the shell has the terminal of the user"),
-    (
-        "engine/app/src/model/key_command.rs",
-        "what it leaves running, such as an agent with keys, is the user's",
     (
         "cli/src/notifier/command.rs",
         "what it leaves running, such as a notification, is the user's",
     ),
+    ("cli/src/commands/tool_terminal.rs", "the shell has the terminal of the user"),
+    (
+        "engine/app/src/model/key_command.rs",
+        "what it leaves running, such as an agent with keys, is the user's",
     ),
     ("engine/app/src/launcher.rs", "it starts the launcher"),
     ("engine/exec/src/child.rs", "it is the launcher"),
