@@ -27,8 +27,8 @@ use regatta::app_context::{AppContext, isolation_places};
 use regatta::error::{Error, ErrorKind};
 use regatta::model::check_models;
 use regatta::recovery::no_room;
-
 use regatta::{Answerer, RunHandle, Submission, SubmitError};
+
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunResult {

@@ -20,10 +20,11 @@ use regatta::app_context::AppContext;
 use regatta::error::{Error, ErrorKind};
 use regatta::model::check_models;
 use regatta::recovery::open_repository;
-use regatta::{Engine, Submission};
+use regatta::{Answerer, Engine, Submission};
 
 use self::ends::{FinishedRun, GroupState, MemberEnd, Refusal};
 pub(super) use self::repositories::{GroupRepository, repositories, root_of};
+use super::approval_notes;
 use super::dispatch::resolving_context;
 use super::note::note;
 use super::project_settings::context_of;
@@ -114,6 +115,10 @@ impl GroupRequest<'_> {
         keep_set_variables(&say, &mut spec);
         anchor_scenarios(&mut spec);
         spec.group = Some(self.group.clone());
+        // The questions of several runs would not fit below their tasks.
+        if matches!(self.args.execution(), Execution::Real) {
+            approval_notes::of_run(&spec, Answerer::None).iter().for_each(|line| say(line));
+        }
         if let Some(resolver) = &self.resolver {
             resolve_run::check(resolver, &spec)?;
         }

@@ -10,6 +10,7 @@ use config::{DataPaths, Settings};
 use engine::fault::Faults;
 use engine::ports::{
     Clock, Commands, GateStoreError, Ids, Isolation, Schemas, SessionLogs, ToolFactory,
+    TrustedRules,
 };
 use engine::session::MemorySessionLogs;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell, TemporaryFolders};
@@ -21,8 +22,8 @@ use shell_syntax::BashSyntax;
 use store::{ArtifactFolders, BlobFolder, Durability, GateFiles, Ledger, SessionLogFiles};
 use tools::{Builtins, ImageSizes, UserShells};
 
-use crate::error::{Error, ErrorKind};
 use crate::engine_wide::{branch_summary_policy, compaction_policy, request_policy};
+use crate::error::{Error, ErrorKind};
 use crate::launcher;
 use crate::model::{UserModels, price_of_user};
 use crate::session::LogStorage;
@@ -129,6 +130,12 @@ impl AppContext {
         })
     }
 
+    /// Returns the rules by which the user always allows calls.
+    #[must_use]
+    pub fn trusted_rules(&self) -> Arc<dyn TrustedRules> {
+        Arc::new(UserRules::new(&self.places))
+    }
+
     /// Returns the files in which engines share what they know about provider accounts.
     ///
     /// # Errors
@@ -170,7 +177,7 @@ impl AppContext {
             absences: Arc::default(),
             session_logs: Arc::new(self.log_files.clone()),
             shell: Arc::new(BashSyntax),
-            trusted_rules: Arc::new(UserRules::new(&self.places)),
+            trusted_rules: self.trusted_rules(),
             schemas,
             clock: Arc::clone(&self.clock),
             ids: Arc::new(UniqueIds),

@@ -24,8 +24,8 @@ mod user_rules;
 pub mod workspace_needs;
 
 pub use actors::{
-    Answerer, Engine, Events, OpenSessionError, RunControls, RunHandle, RunOutcome, SessionHandle,
-    SessionSpec, Submission, SubmitError, ToolSetup,
+    Answerer, ChosenMode, Engine, Events, OpenSessionError, RunControls, RunHandle, RunOutcome,
+    SessionHandle, SessionSpec, Submission, SubmitError, ToolSetup,
 };
 pub use app_context::AppContext;
 pub use engine::ports::{
