@@ -40,7 +40,7 @@ pub(super) fn of_run(spec: &RunSpec, answerer: Answerer) -> Option<String> {
 
 fn refused(mode: ApprovalMode) -> Option<String> {
     let calls = asked_about(mode)?;
-    Some(format!("note: nobody can be asked here, so {calls} will be refused ({YOLO})"))
+    Some(format!("note: no one can be asked here, so {calls} will be refused ({YOLO})"))
 }
 
 /// Returns what a mode asks about.
@@ -95,8 +95,8 @@ mod tests {
         let (ask, yolo) = (Some(ApprovalMode::Ask), Some(ApprovalMode::Yolo));
         for (isolation, mode, answerer, said) in [
             (place, None, Answerer::Client, "changes of files and commands are asked about"),
-            (place, None, Answerer::None, "nobody can be asked here"),
-            (copy, ask, Answerer::None, "nobody can be asked here"),
+            (place, None, Answerer::None, "no one can be asked here"),
+            (copy, ask, Answerer::None, "no one can be asked here"),
             (place, ask, Answerer::Client, ""),
             (place, yolo, Answerer::None, ""),
             (copy, None, Answerer::None, ""),

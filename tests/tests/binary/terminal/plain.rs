@@ -72,7 +72,7 @@ fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
 
 /// Commands of other agents, and some that are almost one of this program.
 const ELSEWHERE: &str = "add add-dir agents bashes bug changelog clean commit config context \
-    continue copy debug diff doctor editor effort export feedback history hooks ide init list login \
+    continue copy debug doctor editor effort export feedback history hooks ide init list login \
     logout mcp memory mention mode models output-style permissions plan plugin prompts redo rename reset \
     review rewind run sandbox save sessions settings share skills stats status stop subagents summarize \
     tasks think tokens tools undo usage modle thinkng resum nwe";
