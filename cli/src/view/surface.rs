@@ -144,6 +144,17 @@ impl Surface {
         }
     }
 
+    /// Lends the terminal to what prints by itself, until [`Self::resume`].
+    ///
+    /// # Errors
+    /// The terminal cannot be written.
+    pub(super) fn lend(&mut self) -> io::Result<()> {
+        match &mut self.output {
+            Output::Screen(terminal, _) => terminal.lend(),
+            Output::Lines(..) => Ok(()),
+        }
+    }
+
     /// Puts the terminal into its mode again.
     ///
     /// # Errors

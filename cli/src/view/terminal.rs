@@ -7,6 +7,7 @@ use ratatui::text::Line;
 
 use super::screen::Screen;
 use super::stopping::stop_group;
+use super::type_ahead::TypeAhead;
 use crate::render::{Palette, Size};
 
 /// Asks for pastes in brackets, and hides the cursor.
@@ -19,6 +20,8 @@ const LEAVE: &str = "\u{1b}[?2026l\u{1b}[?7h\u{1b}[0m\u{1b}[?25h\u{1b}[?2004l";
 pub(super) struct Terminal {
     screen: Screen,
     state: Mode,
+    /// What is typed while the terminal is lent.
+    typed: Option<TypeAhead>,
 }
 
 /// Whether the terminal is in the mode of the view.
@@ -34,7 +37,7 @@ impl Terminal {
     /// # Errors
     /// The terminal refuses it.
     pub(super) fn enter(palette: Palette) -> io::Result<Self> {
-        let mut terminal = Self { screen: Screen::new(palette), state: Mode::Usual };
+        let mut terminal = Self { screen: Screen::new(palette), state: Mode::Usual, typed: None };
         terminal.resume()?;
         Ok(terminal)
     }
@@ -74,9 +77,17 @@ impl Terminal {
         Ok(stop_group()?)
     }
 
+    /// Lends the terminal to what prints by itself, until [`Self::resume`].
+    pub(super) fn lend(&mut self) -> io::Result<()> {
+        self.leave(&[])?;
+        self.typed = Some(TypeAhead::keep());
+        Ok(())
+    }
+
     /// Puts the terminal into the mode of the view again.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         self.state = Mode::View;
+        self.typed = None;
         enable_raw_mode()?;
         self.screen.forget();
         write(ENTER)

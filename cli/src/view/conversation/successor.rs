@@ -61,12 +61,12 @@ pub(crate) struct KeptView {
 }
 
 impl KeptView {
-    /// Gives the terminal to what prints by itself, until [`Self::resume`].
+    /// Lends the terminal to what prints by itself, until [`Self::resume`].
     ///
     /// # Errors
     /// The terminal cannot be written.
-    pub(crate) fn suspend(&mut self) -> io::Result<()> {
-        self.surface.suspend()
+    pub(crate) fn lend(&mut self) -> io::Result<()> {
+        self.surface.lend()
     }
 
     /// Takes the terminal again.

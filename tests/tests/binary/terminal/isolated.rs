@@ -32,9 +32,8 @@ fn bash(screen: &Screen, model: &PacedModel, scripts: &[String]) -> Exchange {
 fn end(screen: &Screen, exchange: Exchange, text: &str) {
     exchange.answer(text);
     screen.until("the end of the turn", |seen| {
-        let spinner =
-            seen.lines().any(|line| line.contains("works") && !line.contains("a copy of"));
-        seen.contains(text) && !spinner
+        let said = seen.rfind(text).map(|at| &seen[at..]);
+        said.is_some_and(|said| said.contains(" · cost unknown\n\n>"))
     });
 }
 
@@ -142,7 +141,8 @@ fn work_that_cannot_land_stays_and_leaving_names_the_line_that_lands_it() {
     screen.until("the conflict", |text| text.contains("the work conflicts: README.md"));
     assert_eq!(repository.tree(), tree);
     let exchange = bash(&screen, &model, &["cat kept.txt".to_owned()]);
-    assert!(exchange.request["messages"].to_string().contains("\"kept\\n"), "nothing is lost");
+    let said = exchange.request["messages"].to_string();
+    assert!(said.contains("\"content\":\"kept\""), "nothing is lost: {said}");
     end(&screen, exchange, "Still there.");
 
     screen.press("\u{4}");
@@ -152,6 +152,7 @@ fn work_that_cannot_land_stays_and_leaving_names_the_line_that_lands_it() {
     let run = run.lines().next().unwrap_or_default().trim().to_owned();
     assert_eq!(repository.tree(), tree);
     let regatta = |words: &str| place.regatta(repository.root()).words(words).run();
+    drop(regatta(&format!("apply {run}")).expect_code(4));
     drop(regatta(&format!("apply {run} --theirs README.md")).expect_code(0));
     assert_eq!(
         (repository.text("README.md"), repository.text("kept.txt")),
