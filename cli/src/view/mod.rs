@@ -32,6 +32,7 @@ mod stopping;
 mod surface;
 mod terminal;
 mod todos;
+mod type_ahead;
 mod wrap;
 
 pub(crate) use command::{Reader, UserCommand};
