@@ -8,8 +8,8 @@ use std::time::Duration;
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
-    ArtifactStore, Clock, Commands, GateStore, Ids, LedgerStore, Models, Schemas,
-    SessionLogs, ShellSyntax, ToolFactory, TrustedRules,
+    ArtifactStore, Clock, Commands, GateStore, Ids, LedgerStore, Models, Schemas, SessionLogs,
+    ShellSyntax, ToolFactory, TrustedRules,
 };
 use engine::prompt::ContextBytes;
 use engine::request::{Absences, RequestPolicy};

@@ -13,10 +13,10 @@ mod settle;
 mod supervisor;
 mod turns;
 
+pub use chosen_mode::ChosenMode;
 pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
-pub use chosen_mode::ChosenMode;
 pub use session_tools::{Answerer, ToolSetup};
 pub(crate) use settle::settle;
 pub(crate) use supervisor::{Executors, ExecutorsMessage, LeasedBy};

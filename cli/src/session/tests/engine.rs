@@ -11,9 +11,7 @@ use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
-use engine::ports::{
-    NoTrustedRules, Requester, SessionPurpose, ToolEnv,
-};
+use engine::ports::{NoTrustedRules, Requester, SessionPurpose, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use engine::request::RequestPolicy;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};

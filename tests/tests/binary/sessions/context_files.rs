@@ -77,7 +77,10 @@ fn a_session_asks_with_the_same_bytes_to_its_end_and_reads_the_files_again_when_
         _ => Answer::text("done"),
     });
     let session = || {
-        let session = place.regatta(repository.root()).words("-p --approval-mode yolo --model").arg(model.route());
+        let session = place
+            .regatta(repository.root())
+            .words("-p --approval-mode yolo --model")
+            .arg(model.route());
         session.arg("--base-url").arg(model.base_url())
     };
     let _done = session().arg("--").arg(marker("s")).arg("second").run().expect_code(0);
@@ -113,7 +116,8 @@ fn a_session_is_told_what_the_options_and_one_file_of_each_folder_say_and_says_w
     let model = LoopbackModel::start();
     model.talk("s", |_: &Asked| Answer::text("Done."));
     let ask = |options: &[&str]| {
-        let session = place.regatta(&folder).words("-p --approval-mode yolo --model").arg(model.route());
+        let session =
+            place.regatta(&folder).words("-p --approval-mode yolo --model").arg(model.route());
         let session = session.arg("--base-url").arg(model.base_url());
         let session = options.iter().fold(session, |session, option| session.arg(option));
         let done = session.arg(marker("s")).run().expect_code(0);
@@ -123,8 +127,8 @@ fn a_session_is_told_what_the_options_and_one_file_of_each_folder_say_and_says_w
     };
     let (prompt, done) = ask(&[]);
     assert!(prompt.starts_with("You are a coding agent. You work with the user"), "{prompt}");
-    let tools =
-        "Your tools: `read`, `write`, `edit`, `notebook`, `bash`, `job`, `grep`, `find`, `ls`.";
+    let tools = "Your tools: `read`, `write`, `edit`, `notebook`, `bash`, `job`, `grep`, `find`, `ls`, \
+                 `todo_write`.";
     assert!(prompt.contains(tools), "{prompt}");
     let shown = folder.canonicalize().unwrap();
     assert!(prompt.contains(&format!("\nFolder: {}\n", shown.display())), "{prompt}");

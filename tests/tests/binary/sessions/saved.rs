@@ -22,7 +22,8 @@ fn counting() -> LoopbackModel {
 fn session(place: &Sandbox, model: &LoopbackModel, folder: &str) -> Invocation {
     let folder = place.folder().join(folder);
     fs::create_dir_all(&folder).expect("a folder can be made");
-    let session = place.regatta(&folder).words("-p --approval-mode yolo --model").arg(model.route());
+    let session =
+        place.regatta(&folder).words("-p --approval-mode yolo --model").arg(model.route());
     session.arg("--base-url").arg(model.base_url())
 }
 

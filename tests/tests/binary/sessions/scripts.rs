@@ -16,7 +16,8 @@ use crate::binary::sandbox;
 fn session(place: &Sandbox, model: &LoopbackModel) -> Invocation {
     let folder = place.folder().join("work");
     fs::create_dir_all(&folder).expect("a folder can be made");
-    let session = place.regatta(&folder).words("-p --approval-mode yolo --model").arg(model.route());
+    let session =
+        place.regatta(&folder).words("-p --approval-mode yolo --model").arg(model.route());
     session.arg("--base-url").arg(model.base_url())
 }
 
