@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{io, thread};
 
-use regatta::{Events, RunControls};
 use engine::ports::Clock;
+use regatta::{Events, RunControls};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};

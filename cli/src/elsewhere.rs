@@ -13,8 +13,7 @@ pub(crate) use typed_options::{TypedLine, TypedOption, with_options};
 pub(crate) const STOP: &str = "Ctrl-C in the terminal of the run";
 
 /// What changes the settings.
-pub(crate) const SETTINGS: &str =
-    "regatta config (lists the settings)\n<SETTINGS FILE> (changes them; its keys: regatta schema settings)";
+pub(crate) const SETTINGS: &str = "regatta config (lists the settings)\n<SETTINGS FILE> (changes them; its keys: regatta schema settings)";
 
 /// What installs a new version.
 pub(crate) const UPDATE: &str =

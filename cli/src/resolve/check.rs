@@ -1,9 +1,7 @@
 //! Checks a whole run before it starts: scripts, prompts, schemas and options that have no effect.
 
 use engine::ports::Schemas;
-use protocol::{
-    Agent, ChangeDemand, Command, Conversation, RunSpec, TaskName, TaskSpec, Work,
-};
+use protocol::{Agent, ChangeDemand, Command, Conversation, RunSpec, TaskName, TaskSpec, Work};
 use serde_json::Value;
 
 use crate::args::RunArgs;

@@ -78,9 +78,8 @@ pub use session_message::{
     PythonExecution, SessionMessage, SkippedReason,
 };
 pub use spec::{
-    Agent, BranchOwner, ChangeDemand, Command, Conversation, DoneTask, Item, LandTime,
-    MergeMode, OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work,
-    YieldPlaceholder,
+    Agent, BranchOwner, ChangeDemand, Command, Conversation, DoneTask, Item, LandTime, MergeMode,
+    OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, YieldPlaceholder,
 };
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use thinking_mode::ThinkingMode;

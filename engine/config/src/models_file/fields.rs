@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use protocol::quote_within;
 
-use crate::nearest::nearest;
 use crate::mistake::Mistake;
+use crate::nearest::nearest;
 use crate::yaml::{Node, Value};
 
 /// Returns the line of a member by its keys, from the outside in, or of the last one that is there. The key

@@ -20,9 +20,7 @@ fn commit_subject(task: &TaskSpec) -> String {
         (Work::Command(command), None) => {
             plain_words(&command.script).unwrap_or_else(|| task.name.to_string())
         }
-        (Work::Agent(_) | Work::Conversation(_), Some(item))
-            if !title.contains(&item) =>
-        {
+        (Work::Agent(_) | Work::Conversation(_), Some(item)) if !title.contains(&item) => {
             format!("{item}: {title}")
         }
         (Work::Agent(_) | Work::Conversation(_), _) => title,

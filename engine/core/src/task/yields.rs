@@ -18,9 +18,7 @@ pub fn with_yields(work: &Work, yields: &[(TaskName, Value)]) -> Result<Work, Fa
             let prompt = filled(agent, yields)?;
             Ok(Work::from(Agent { prompt, yields: Vec::new(), ..(**agent).clone() }))
         }
-        Work::Agent(_) | Work::Command(_) | Work::Conversation(_) => {
-            Ok(work.clone())
-        }
+        Work::Agent(_) | Work::Command(_) | Work::Conversation(_) => Ok(work.clone()),
     }
 }
 
