@@ -239,7 +239,7 @@ fn limit_of_a_minute(limit: &str) {
     );
     let plan = agents("t", 2);
     let mut run = place.run_plan(&repository, &plan).words("--model gate/m").start();
-    let wait = run.until_event("one waits for the other", |event| event["line"].is_string());
+    let wait = run.until_event("one waits for the other", |event| event["waits_for"].is_object());
     let reason = wait["line"].as_str().unwrap_or_default();
     assert!(reason.contains("limit per minute of gate at http://127.0.0.1"), "{wait}");
     let (account, until) = (&wait["waits_for"]["account"], &wait["waits_for"]["until"]);
