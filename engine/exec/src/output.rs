@@ -13,12 +13,16 @@ use tokio_util::sync::CancellationToken;
 use crate::failure_line::{StreamEnd, failure_line};
 use crate::lines::{LastLine, NewestLine, RateLimit, printable};
 use crate::output_file::{OutputFile, WrittenOutput};
+use crate::terminal::InputEnd;
 
 /// The capacity of a pipe.
 const BUFFER: usize = 16 << 10;
 
 /// How long what a command has written last may take through its terminal, whose end shows that all came.
 const TERMINAL_END: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the end of the input of a terminal was read.
+const INPUT_LOOK: Duration = Duration::from_millis(50);
 
 /// Called with each progress line.
 pub(crate) type Listener = Arc<dyn Fn(String) + Send + Sync>;
@@ -54,18 +58,27 @@ pub(crate) async fn collect_output(
         rate: RateLimit::default(),
         listener,
     };
+    let mut input_look = streams.input_end.as_ref().map(|_| Instant::now() + INPUT_LOOK);
     loop {
         let due = collector.rate.due();
         tokio::select! {
             biased;
             () = gone.cancelled() => break,
             () = until(due) => collector.report_pending(),
+            () = until(input_look) => {
+                streams.renew_input_end();
+                input_look = Some(Instant::now() + INPUT_LOOK);
+            }
             (source, count) = streams.read(&mut collector.buffer) => collector.push(source, count).await?,
         }
     }
+    // A terminal ends when nobody has its other end.
+    drop(streams.input_end.take());
     let until = Instant::now() + TERMINAL_END;
-    while let Ok(Some(count)) =
-        timeout_at(until, streams.read_terminal(&mut collector.buffer)).await
+    // What has left the group may write on: the timeout is not looked at while there is something to read.
+    while Instant::now() < until
+        && let Ok(Some(count)) =
+            timeout_at(until, streams.read_terminal(&mut collector.buffer)).await
     {
         collector.push(Source::Output, count).await?;
     }
@@ -174,6 +187,8 @@ pub(crate) struct OutputStreams {
     output: Option<Receiver>,
     error: Option<Receiver>,
     is_terminal: bool,
+    /// Present until the command has ended, if the streams are a terminal.
+    input_end: Option<InputEnd>,
 }
 
 impl OutputStreams {
@@ -181,15 +196,22 @@ impl OutputStreams {
     pub(crate) fn new(output: OwnedFd, error: OwnedFd) -> io::Result<Self> {
         let output = Some(Receiver::from_owned_fd(output)?);
         let error = Some(Receiver::from_owned_fd(error)?);
-        Ok(Self { output, error, is_terminal: false })
+        Ok(Self { output, error, is_terminal: false, input_end: None })
     }
 
     /// Takes the other end of the terminal that both streams are.
-    pub(crate) fn of_terminal(other_end: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn of_terminal(other_end: OwnedFd, input_end: InputEnd) -> io::Result<Self> {
         ioctl_fionbio(&other_end, true)?;
         // It is read as a pipe is.
         let output = Some(Receiver::from_owned_fd_unchecked(other_end)?);
-        Ok(Self { output, error: None, is_terminal: true })
+        Ok(Self { output, error: None, is_terminal: true, input_end: Some(input_end) })
+    }
+
+    fn renew_input_end(&self) {
+        if let (Some(input_end), Some(terminal)) = (&self.input_end, &self.output) {
+            // A terminal that nobody has any more needs none.
+            let _failed = input_end.renew(terminal);
+        }
     }
 
     /// Reads what comes from a terminal; `None` at its end, and where there is none.
@@ -274,9 +296,11 @@ fn is_temporary(kind: io::ErrorKind) -> bool {
 mod tests {
     use std::io::Write as _;
 
+    use rustix::event::{EventfdFlags, eventfd};
     use rustix::pipe::fcntl_getpipe_size;
 
     use super::*;
+    use crate::terminal::terminal;
 
     #[test]
     async fn what_is_in_the_pipes_at_the_end_is_kept_however_late_it_is_read_and_nothing_later() {
@@ -297,5 +321,20 @@ mod tests {
         assert_eq!(collected.written.bytes, (room + "an error".len()) as u64);
         assert!(collected.failure_line.is_some_and(|line| line.contains("an error")));
         flood.join().unwrap();
+    }
+
+    #[test]
+    async fn what_writes_to_the_terminal_of_a_command_that_has_ended_is_not_read_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let input_end = InputEnd::of(terminal().unwrap().end);
+        // In place of the terminal is what always has something to read, however slow the machine is.
+        let flood = eventfd(u32::MAX, EventfdFlags::SEMAPHORE).unwrap();
+        let streams = OutputStreams::of_terminal(flood, input_end).unwrap();
+        let gone = CancellationToken::new();
+        gone.cancel();
+        let file = OutputFile::create(&folder.path().join("output.log"), 1 << 20).unwrap();
+        let collected =
+            collect_output(streams, (file, 100), Arc::new(|_| {}), &gone).await.unwrap();
+        assert!(collected.written.bytes > 0);
     }
 }

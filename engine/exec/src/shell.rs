@@ -31,7 +31,7 @@ use crate::running::{until_given_up, wait_or_stop};
 use crate::slots::Slots;
 use crate::start_message::AfterExit;
 use crate::temporary_folders::TemporaryFolders;
-use crate::terminal::{Terminal, terminal};
+use crate::terminal::{InputEnd, Terminal, terminal};
 
 /// The default time between SIGTERM and SIGKILL when a command is stopped.
 pub const GRACE: Duration = Duration::from_millis(700);
@@ -78,14 +78,15 @@ impl Shell {
                     output: output_end.into(),
                     error: error_end.into(),
                 };
-                let output = Output { output: output.into(), error: Some(error.into()) };
+                let output = Output::Pipes { output: output.into(), error: error.into() };
                 (stdio, ProcessSession::Detached, output)
             }
             CommandTerminal::Own => {
                 let Terminal { other_end, end } = terminal()?;
+                let input_end = InputEnd::of(end.try_clone()?);
                 let (output, error) = (end.try_clone()?, end.try_clone()?);
                 let stdio = ProcessStdio { input: end, output, error };
-                (stdio, ProcessSession::Terminal, Output { output: other_end, error: None })
+                (stdio, ProcessSession::Terminal, Output::Terminal { other_end, input_end })
             }
         };
         let process = ProcessRequest {
@@ -101,10 +102,10 @@ impl Shell {
     }
 }
 
-/// The reading ends of a command's output; one for both streams if they are a terminal.
-struct Output {
-    output: OwnedFd,
-    error: Option<OwnedFd>,
+/// What a command's output is read from.
+enum Output {
+    Pipes { output: OwnedFd, error: OwnedFd },
+    Terminal { other_end: OwnedFd, input_end: InputEnd },
 }
 
 fn folder(path: &Path) -> io::Result<OwnedFd> {
@@ -165,7 +166,7 @@ impl CommandOwner for ShellOwner {
         let start = format!("start the command in {:?}", request.folder);
         let process = Shell::process(&self.environment, &request)
             .map_err(|error| command_error(&start, error));
-        let (process, Output { output, error }) = process?;
+        let (process, output) = process?;
         let asked = Instant::now();
         let started = tokio::select! {
             biased;
@@ -175,9 +176,11 @@ impl CommandOwner for ShellOwner {
         let mut running = started?;
         drop(starting);
         let launch = asked.elapsed();
-        let streams = match error {
-            Some(error) => OutputStreams::new(output, error),
-            None => OutputStreams::of_terminal(output),
+        let streams = match output {
+            Output::Pipes { output, error } => OutputStreams::new(output, error),
+            Output::Terminal { other_end, input_end } => {
+                OutputStreams::of_terminal(other_end, input_end)
+            }
         };
         let streams =
             streams.map_err(|error| command_error("read what the command writes", error))?;

@@ -30,15 +30,15 @@ async fn a_command_with_a_terminal_has_one_and_all_that_it_writes_is_kept() {
     let harness = Harness::new();
     let mut request = harness.request(
         "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && exec 3</dev/tty; stty size; read line || echo end of input
-        seq 20000; echo last >&2",
+        stty -echo; read again || echo end again; cat; seq 20000; echo last >&2",
     );
     request.terminal = CommandTerminal::Own;
     let end = harness.ask(request, CancelToken::default()).await.unwrap();
     assert_eq!(end.cause, EndCause::Exited(0));
     let output = harness.read("output.log");
     let lines: Vec<_> = output.lines().collect();
-    assert_eq!(lines[..3], ["40 120", "end of input", "1"]);
-    assert_eq!((lines.len(), lines.last()), (20_003, Some(&"last")));
+    assert_eq!(lines[..4], ["40 120", "end of input", "end again", "1"]);
+    assert_eq!((lines.len(), lines.last()), (20_004, Some(&"last")));
     assert_eq!(end.last_line.as_deref(), Some("last"));
     assert_eq!(harness.run("[ -t 1 ] || echo none").await.last_line.as_deref(), Some("none"));
 }
