@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::approvals::{Decision, refusal, refusal_by_user, refusal_unanswered};
-use engine::ports::{Ask, CancelToken, ToolOutcome, ToolOutput, TrustedRules, WorkspaceView};
-use engine::tools::{CallGate, ChangeShown, Decided, Subject, ToolSet};
+use engine::ports::{
+    Ask, CancelToken, ChangeShown, CommandShell, ToolOutcome, ToolOutput, TrustedRules,
+    WorkspaceView,
+};
+use engine::tools::{CallGate, Decided, Subject, ToolSet};
 use protocol::{ApprovalRule, Question, QuestionChoice, QuestionId, ToolCall, quote_within};
 
 use super::chosen_mode::ChosenMode;
@@ -47,6 +50,15 @@ pub(super) struct Trust {
     pub(super) folder: PathBuf,
 }
 
+/// What follows for a call from how it was judged.
+#[derive(Clone, Copy)]
+pub(super) struct Cleared {
+    /// The shell as which its command was judged.
+    pub(super) shell: CommandShell,
+    /// Whether the change that it makes may be shown.
+    pub(super) change_shown: ChangeShown,
+}
+
 /// The ids of the calls that have not been allowed to run yet. One that is withdrawn never runs.
 #[derive(Clone, Default)]
 pub(crate) struct Unbegun(Arc<Mutex<BTreeSet<String>>>);
@@ -78,7 +90,7 @@ impl Approver {
     }
 
     /// Returns what decides in the mode of this moment.
-    pub(super) fn gate(&self) -> Cow<'_, CallGate> {
+    fn gate(&self) -> Cow<'_, CallGate> {
         match self.mode.get() {
             Some(mode) => Cow::Owned(self.gate.in_mode(mode)),
             None => Cow::Borrowed(&self.gate),
@@ -95,7 +107,7 @@ impl Approver {
         self.unbegun.clone()
     }
 
-    /// Waits until a call may run. Returns whether the change that it makes may be shown.
+    /// Waits until a call may run.
     ///
     /// # Errors
     /// The outcome of a call that must not run.
@@ -105,22 +117,25 @@ impl Approver {
         (call, turn): (&ToolCall, Turn),
         view: &dyn WorkspaceView,
         cancel: &CancelToken,
-    ) -> Result<ChangeShown, ToolOutcome> {
-        let mut shown = ChangeShown::No;
+    ) -> Result<Cleared, ToolOutcome> {
+        let mut cleared = Cleared { shell: CommandShell::Plain, change_shown: ChangeShown::No };
         let why = tokio::select! {
             biased;
             () = cancel.cancelled() => Some(ABORTED.to_owned()),
             why = async {
-                let decided = self.gate().decide(tools, call, view).await;
-                shown = self.gate().shows_change(&decided);
-                self.why_not(tools, (call, &turn), view, (decided, shown)).await
+                // The mode may change meanwhile: the call runs as it was judged.
+                let gate = self.gate();
+                let decided = gate.decide(tools, call, view).await;
+                let change_shown = gate.shows_change(&decided);
+                cleared = Cleared { shell: gate.shell(), change_shown };
+                self.why_not(tools, (call, &turn), view, (decided, change_shown)).await
             } => why,
         };
         let was_withdrawn = !self.unbegun.remove(&call.id);
         drop(turn);
         match why.or_else(|| was_withdrawn.then(|| ABORTED.to_owned())) {
             Some(why) => Err(ToolOutcome::Refused(ToolOutput::text(why))),
-            None => Ok(shown),
+            None => Ok(cleared),
         }
     }
 
@@ -150,10 +165,8 @@ impl Approver {
             return refusal(&call.name, &decided.what, &decided.decision);
         };
         let mut always = trusted.map(|_| self.gate().always(&decided));
-        let diff = match shown {
-            ChangeShown::Yes => tools.preview(call, view).await,
-            ChangeShown::No => None,
-        };
+        // The tool remembers what the file is now, also where the change is not shown.
+        let diff = tools.preview(call, view).await.filter(|_| shown == ChangeShown::Yes);
         loop {
             let question = question(call, &decided, reason, &always);
             let question = Question { diff: diff.clone(), ..question };

@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, Ask, Background, CancelToken, CommandOwner, Concurrency, LineSink, Tool,
-    ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility,
-    WorkspaceView,
+    Access, Artifacts, Ask, Background, CancelToken, ChangeShown, CommandOwner, Concurrency,
+    LineSink, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
+    Visibility, WorkspaceView,
 };
-use engine::tools::{CallGate, ChangeShown, ToolSet};
+use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use protocol::ToolCall;
 use tokio::time::timeout;
 
-use super::approver::{Approver, Trust, Unbegun};
+use super::approver::{Approver, Cleared, Trust, Unbegun};
 use super::chosen_mode::ChosenMode;
 use super::turns::Turn;
 use crate::deps::Deps;
@@ -134,21 +134,27 @@ impl SessionTools {
         cancel: CancelToken,
     ) -> ToolOutcome {
         let name = call.name.clone();
-        let context = ToolContext {
-            view: Arc::clone(&self.view),
-            commands: Arc::clone(&self.commands),
-            shell: self.approver.gate().shell(),
-            artifacts: Arc::clone(&self.artifacts),
-            background: Arc::clone(&self.background),
-            progress,
-            cancel,
-        };
         let decided = async {
-            let (view, cancel) = (self.view.as_ref(), &context.cancel);
-            match self.approver.cleared(&self.set, (&call, turn), view, cancel).await {
-                Err(refused) => refused,
-                Ok(ChangeShown::Yes) => self.set.call(call, &context).await,
-                Ok(ChangeShown::No) => without_diff(self.set.call(call, &context).await),
+            let view = self.view.as_ref();
+            let cleared = self.approver.cleared(&self.set, (&call, turn), view, &cancel).await;
+            let Cleared { shell, change_shown } = match cleared {
+                Ok(cleared) => cleared,
+                Err(refused) => return refused,
+            };
+            let context = ToolContext {
+                view: Arc::clone(&self.view),
+                commands: Arc::clone(&self.commands),
+                shell,
+                change_shown,
+                artifacts: Arc::clone(&self.artifacts),
+                background: Arc::clone(&self.background),
+                progress,
+                cancel,
+            };
+            let outcome = self.set.call(call, &context).await;
+            match change_shown {
+                ChangeShown::Yes => outcome,
+                ChangeShown::No => without_diff(outcome),
             }
         };
         let outcome = AssertUnwindSafe(decided).catch_unwind().await;

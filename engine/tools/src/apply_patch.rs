@@ -7,7 +7,9 @@ mod parse;
 
 use std::sync::Arc;
 
-use engine::ports::{Access, AccessClass, Concurrency, ToolContext, ToolOutcome, ToolOutput};
+use engine::ports::{
+    Access, AccessClass, ChangeShown, Concurrency, ToolContext, ToolOutcome, ToolOutput,
+};
 use protocol::EditMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,14 +77,14 @@ impl Builtin for ApplyPatch {
     ) -> Result<ToolOutcome, ToolError> {
         let _guard = self.0.lock_changes(&context.cancel).await?;
         let patch = Patch::parse(&arguments.input).map_err(PatchError::Parse)?;
-        let mut files = Files::new(&self.0, context.view.as_ref());
+        let mut files = Files::new(&self.0, context);
         files.plan(patch).await?;
         let changes = changes(&files.files).await?;
         if changes.is_empty() {
             return Err(PatchError::NoChange.into());
         }
         files.write().await?;
-        Ok(ToolOutcome::Output(output(&changes)))
+        Ok(ToolOutcome::Output(output(&changes, context.change_shown)))
     }
 }
 
@@ -156,7 +158,7 @@ async fn changes(files: &[PatchedFile]) -> Result<Vec<ChangedFile>, ToolError> {
     Ok(changes)
 }
 
-fn output(changes: &[ChangedFile]) -> ToolOutput {
+fn output(changes: &[ChangedFile], change_shown: ChangeShown) -> ToolOutput {
     let added: usize = changes.iter().map(|file| file.change.added).sum();
     let removed: usize = changes.iter().map(|file| file.change.removed).sum();
     let count = match changes.len() {
@@ -185,7 +187,9 @@ fn output(changes: &[ChangedFile]) -> ToolOutput {
         true => hunks.clone(),
         false => format!("{}\n[the rest of the diff is left out]\n", head(&hunks, most).trim_end()),
     };
-    text.push_str(&format!("\n{}", shown(DIFF_SHOWN)));
+    if change_shown == ChangeShown::Yes {
+        text.push_str(&format!("\n{}", shown(DIFF_SHOWN)));
+    }
     let details = json!({ "files": listed, "diff": shown(DIFF_KEPT) });
     ToolOutput::text(text.trim_end()).with_details(details)
 }

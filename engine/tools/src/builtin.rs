@@ -24,6 +24,7 @@ use crate::bash::user_shell::UserShells;
 use crate::change::change_since;
 use crate::error::{FileError, ToolError};
 use crate::images::ImageSizes;
+use crate::judged::judged;
 use crate::paths::Paths;
 use crate::seen_files::SeenFiles;
 
@@ -159,6 +160,8 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
         arguments: &Map<String, Value>,
         view: &dyn WorkspaceView,
     ) -> Option<String> {
+        let Session { paths, seen, .. } = self.session.as_ref();
+        judged((paths, seen), view, self.tool.access(arguments).class).await;
         let arguments = serde_json::from_value(Value::Object(arguments.clone())).ok()?;
         self.tool.preview(arguments, view).await
     }
@@ -170,7 +173,7 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
             Ok(arguments) => self.tool.run(arguments, context).await,
             Err(error) => Err(error),
         };
-        ran.unwrap_or_else(ToolError::into_outcome)
+        ran.unwrap_or_else(|error| error.for_model(context.change_shown).into_outcome())
     }
 }
 

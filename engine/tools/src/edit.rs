@@ -7,7 +7,7 @@ mod replace;
 
 use std::sync::Arc;
 
-use engine::ports::{Access, ToolContext, ToolOutcome, ToolOutput, WorkspaceView};
+use engine::ports::{Access, ChangeShown, ToolContext, ToolOutcome, ToolOutput, WorkspaceView};
 use protocol::EditMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -123,21 +123,27 @@ impl Builtin for Edit {
         let before = file.file.text.clone();
         let Edited { text, change, inexact } = run_blocking(move || edited(&before, &edits))
             .await?
-            .map_err(|(count, mismatch)| EditError::new(shown, count, mismatch))
+            .map_err(|(count, mismatch)| {
+                EditError::new(shown, count, mismatch.for_model(context.change_shown))
+            })
             .map_err(ToolError::own)?;
         file.write(&self.0, view, text).await?;
         let (added, removed) = (change.added, change.removed);
-        let mut text = format!(
-            "Edited {shown}: +{added} −{removed} lines\n\n{}",
-            change.shortened(DIFF_SHOWN)
-        );
-        text.truncate(text.trim_end().len());
+        let mut text = format!("Edited {shown}: +{added} −{removed} lines");
+        if context.change_shown == ChangeShown::Yes {
+            text.push_str(&format!("\n\n{}", change.shortened(DIFF_SHOWN)));
+            text.truncate(text.trim_end().len());
+        }
         let mut details = json!({
             "path": display::path(path.as_path()), "diff": change.shortened(DIFF_KEPT),
             "firstChangedLine": change.first,
         });
         if !inexact.is_empty() {
-            text.push_str(&format!("\n\n[{}]", inexact_notice(&inexact)));
+            let see = match context.change_shown {
+                ChangeShown::Yes => "; see the diff",
+                ChangeShown::No => "",
+            };
+            text.push_str(&format!("\n\n[{}{see}]", inexact_notice(&inexact)));
             details["inexact"] = inexact.iter().map(|edit| edit.number).collect();
         }
         Ok(ToolOutcome::Output(ToolOutput::text(text).with_details(details)))
@@ -172,7 +178,7 @@ fn inexact_notice(inexact: &[Inexact]) -> String {
     });
     let listed = listed.collect::<Vec<_>>().join(", ");
     let more = if inexact.len() > NOTED { ", …" } else { "" };
-    format!("oldText was found with other blanks or quotes on {listed}{more}; see the diff")
+    format!("oldText was found with other blanks or quotes on {listed}{more}")
 }
 
 fn rename_texts(arguments: &mut Map<String, Value>) {

@@ -2,7 +2,9 @@
 
 use std::error::Error;
 
-use engine::ports::{CommandError, MAX_PATH_DEPTH, ToolOutcome, ToolOutput, ViewError};
+use engine::ports::{
+    ChangeShown, CommandError, MAX_PATH_DEPTH, ToolOutcome, ToolOutput, ViewError,
+};
 use protocol::{error_chain, quote};
 
 use crate::display;
@@ -26,6 +28,9 @@ pub(crate) enum ToolError {
     /// An error of one tool only.
     #[error(transparent)]
     Own(Box<dyn Error + Send + Sync>),
+    /// A resource of the machine is exhausted, and more has to be said about it.
+    #[error("{0}")]
+    Exhausted(String),
     /// The call was cancelled.
     #[error("Operation aborted")]
     Aborted,
@@ -45,12 +50,24 @@ impl ToolError {
         }
     }
 
+    /// Returns the error without what has changed in a file if it may not be shown.
+    pub(crate) fn for_model(self, shown: ChangeShown) -> Self {
+        match self {
+            Self::File(FileError::ChangedSince { path, change: _ }) if shown == ChangeShown::No => {
+                let change = "A rule forbids to show what has changed.".to_owned();
+                FileError::ChangedSince { path, change }.into()
+            }
+            other => other,
+        }
+    }
+
     /// Returns whether a resource of the machine is exhausted. The model cannot do anything about
     /// such an error.
     pub(crate) fn is_exhaustion(&self) -> bool {
         matches!(
             self,
-            Self::Command(CommandError::Resources { .. })
+            Self::Exhausted(_)
+                | Self::Command(CommandError::Resources { .. })
                 | Self::Path(PathError::Cannot { source: ViewError::Resources(_), .. })
                 | Self::File(FileError::Cannot { source: ViewError::Resources(_), .. })
         )

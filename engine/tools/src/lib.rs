@@ -17,6 +17,7 @@ mod grep;
 mod ignore_rules;
 mod images;
 mod job;
+mod judged;
 mod ls;
 mod nearest;
 mod notebook;

@@ -45,6 +45,8 @@ pub(crate) enum NearestMatch {
     },
     /// No line of the file is similar.
     Nothing,
+    /// What is in the file may not be shown.
+    Hidden,
 }
 
 impl NearestMatch {
@@ -64,6 +66,7 @@ impl NearestMatch {
                 format!("; the nearest is line {line}: `{}`. Read the file again", quote(text))
             }
             Self::Nothing => "; read the file again".to_owned(),
+            Self::Hidden => String::new(),
         }
     }
 }

@@ -36,6 +36,16 @@ struct Seen {
     digest: u64,
     content: Option<Vec<u8>>,
     number: u64,
+    by: SeenBy,
+}
+
+/// Who has seen a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SeenBy {
+    /// The model, or the tool that wrote it.
+    Session,
+    /// Only the person who was asked about a change of it.
+    Person,
 }
 
 /// The bytes of a file while it is read.
@@ -76,6 +86,20 @@ impl SeenFiles {
 
     /// Remembers a file that was seen whole.
     pub(crate) fn saw(&self, path: &ViewPath, glance: Glance) {
+        self.add(path, glance, SeenBy::Session);
+    }
+
+    /// Remembers a file as a person judges a change of it, unless the session has seen it.
+    pub(crate) fn judged(&self, path: &ViewPath, content: &[u8]) {
+        let known = self.state().files.get(path).map(|seen| seen.by);
+        if known != Some(SeenBy::Session) {
+            let mut glance = self.glance();
+            glance.push(content);
+            self.add(path, glance, SeenBy::Person);
+        }
+    }
+
+    fn add(&self, path: &ViewPath, glance: Glance, by: SeenBy) {
         // No tool overwrites such a file.
         if glance.bytes > MAX_FILE_BYTES {
             return self.forget(path);
@@ -83,8 +107,8 @@ impl SeenFiles {
         let mut state = self.state();
         state.remove(path);
         state.count += 1;
-        let seen =
-            Seen { digest: glance.hasher.finish(), content: glance.content, number: state.count };
+        let (digest, content) = (glance.hasher.finish(), glance.content);
+        let seen = Seen { digest, content, number: state.count, by };
         state.kept += seen.content.as_ref().map_or(0, Vec::len);
         state.files.insert(path.clone(), seen);
         state.shrink();
@@ -170,6 +194,13 @@ mod tests {
         b"abc".chunks(2).for_each(|part| glance.push(part));
         seen.saw(&path(2), glance);
         assert_eq!(seen.change(&path(2), b"abc"), None, "in any pieces");
+        // What a person has judged counts as long as the session has not seen the file.
+        seen.judged(&path(2), b"d");
+        assert_eq!(seen.change(&path(2), b"abc"), None);
+        seen.judged(&path(3), b"a");
+        seen.judged(&path(3), b"b");
+        assert_eq!(seen.change(&path(3), b"b"), None);
+        assert_eq!(seen.change(&path(3), b"c"), Some(Before::Known(b"b".to_vec())));
     }
 
     #[test]

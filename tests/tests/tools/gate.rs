@@ -3,17 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::ports::{ShellPart, ShellSyntax};
-use engine::tools::{CallGate, ChangeShown, Decided};
+use engine::ports::{ChangeShown, ShellPart, ShellSyntax};
+use engine::tools::{CallGate, Decided};
 use protocol::{ApprovalMode, Approvals};
 use serde_json::{Value, json};
 
+use super::apply_patch::patch;
 use super::session::{Session, ViewKind, call};
 
 over_both_views! {
     an_answer_for_the_session_is_about_what_was_judged,
     a_change_is_known_before_as_the_diff_of_its_file,
     a_change_of_a_file_that_a_rule_forbids_to_read_is_not_shown,
+    of_a_file_that_may_not_be_shown_the_model_is_told_no_line,
+    what_is_saved_while_a_change_is_judged_is_not_overwritten,
 }
 
 /// Finds nothing to decide in a command.
@@ -112,4 +115,58 @@ async fn a_change_of_a_file_that_a_rule_forbids_to_read_is_not_shown(kind: ViewK
         let decided = gate.decide(session.tools(), &call, view.as_ref()).await;
         assert_eq!(gate.shows_change(&decided), shown, "{path}");
     }
+}
+
+async fn of_a_file_that_may_not_be_shown_the_model_is_told_no_line(kind: ViewKind) {
+    let shown = Session::new(kind).await;
+    let hidden = shown.without_changes();
+    let edit = |old: &str| json!({ "path": "env", "oldText": old, "newText": "name=2" });
+    for (tool, arguments, told) in [
+        ("edit", edit("name=1"), "Edited env: +1 −1 lines"),
+        ("edit", edit("name = 1"), "oldText was found with other blanks or quotes on line 2]"),
+        ("edit", edit("key=hidde\nno"), "env was not edited: oldText is not in it"),
+        ("apply_patch", patch("*** Update File: env\n-name=1\n+name=2"), "update env"),
+        ("apply_patch", patch("*** Update File: env\n-key=hidde\n+x"), "were not found"),
+        ("write", json!({ "path": "env", "content": "name=2\n" }), "Now that you know, repeat"),
+    ] {
+        for (session, has_line) in [(&shown, true), (&hidden, false)] {
+            session.put("env", "key=hidden\nname=1\n");
+            session.said("read", json!({ "path": "env" })).await;
+            if tool == "write" {
+                session.put("env", "key=hidden\nname=one\n");
+            }
+            let text = session.outcome_text(tool, arguments.clone()).await;
+            assert_eq!(text.contains("hidden"), has_line, "{tool} {arguments}: {text}");
+            assert!(has_line || text.contains(told), "{tool} {arguments}: {text}");
+        }
+    }
+}
+
+async fn what_is_saved_while_a_change_is_judged_is_not_overwritten(kind: ViewKind) {
+    for (tool, arguments, path) in [
+        ("write", json!({ "path": "a", "content": "ours\n" }), "a"),
+        ("edit", json!({ "path": "a", "oldText": "one", "newText": "ours" }), "a"),
+        ("apply_patch", patch("*** Delete File: a"), "a"),
+        ("write", json!({ "path": "new/b", "content": "ours\n" }), "new/b"),
+    ] {
+        let session = Session::new(kind).await;
+        session.put("a", "one\n");
+        let (call, view) = (call(tool, arguments.clone()), session.view());
+        let judge = || session.tools().preview(&call, view.as_ref());
+        judge().await;
+        session.put(path, "one\nsaved\n");
+        let refused = session.failed(tool, arguments.clone()).await;
+        assert!(refused.contains("was changed by something else"), "{tool}: {refused}");
+        assert!(refused.contains("+saved"), "{tool}: {refused}");
+        assert_eq!(session.text(path).await, "one\nsaved\n", "{tool}");
+        session.said(tool, arguments).await;
+    }
+    // What is judged last counts.
+    let session = Session::new(kind).await;
+    let write = json!({ "path": "a", "content": "ours\n" });
+    for text in ["one\n", "two\n"] {
+        session.put("a", text);
+        session.tools().preview(&call("write", write.clone()), session.view().as_ref()).await;
+    }
+    session.said("write", write).await;
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    ArtifactStore as _, Artifacts, CancelToken, CommandShell, SessionPurpose, ToolContext,
-    ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath, Visibility,
-    WorkspaceView,
+    ArtifactStore as _, Artifacts, CancelToken, ChangeShown, CommandShell, SessionPurpose,
+    ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath,
+    Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -145,6 +145,7 @@ impl Session {
             view,
             commands: commands.clone(),
             shell: CommandShell::User,
+            change_shown: ChangeShown::Yes,
             artifacts: ArtifactFolders.open(&folder.path().join("artifacts")),
             background: background.clone(),
             progress: Arc::new(|_line| {}),
@@ -159,6 +160,13 @@ impl Session {
         let mut meddled = self.clone();
         meddled.context.view = Arc::new(MeddledView::new(self.view(), meddle));
         meddled
+    }
+
+    /// The same session, in which what is in the changed files may not be shown.
+    pub(crate) fn without_changes(&self) -> Self {
+        let mut changed = self.clone();
+        changed.context.change_shown = ChangeShown::No;
+        changed
     }
 
     /// The same session, with other artifacts.

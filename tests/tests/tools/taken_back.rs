@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use engine::ports::ViewError;
+use engine::ports::{ToolOutcome, ViewError};
 use serde_json::json;
 
 use super::apply_patch::patch;
-use super::session::{Session, ViewKind};
+use super::session::{Session, ViewKind, read};
 
 over_both_views! {
     a_patch_of_which_a_step_fails_is_taken_back_whole,
@@ -63,25 +63,33 @@ async fn a_patch_of_which_a_step_fails_is_taken_back_whole(kind: ViewKind) {
 }
 
 async fn what_something_else_changes_meanwhile_stays_and_is_named(kind: ViewKind) {
-    let session = sample(kind).await;
-    let other = session.clone();
-    let meddled = session.meddled(Box::new(move |path| {
-        if path.as_path().ends_with("e") {
-            other.put("a", "theirs\n");
-            other.put("e", "theirs\n");
-            return Err(ViewError::Failed(io::Error::from_raw_os_error(5)));
+    for (code, why) in
+        [(5, "Input/output error (os error 5)"), (28, "No space left on device (os error 28)")]
+    {
+        let session = sample(kind).await;
+        let other = session.clone();
+        let meddled = session.meddled(Box::new(move |path| {
+            if path.as_path().ends_with("e") {
+                other.put("a", "theirs\n");
+                other.put("e", "theirs\n");
+                let error = io::Error::from_raw_os_error(code);
+                let kind = if code == 28 { ViewError::Resources } else { ViewError::Failed };
+                return Err(kind(error));
+            }
+            Ok(())
+        }));
+        let said = format!(
+            "cannot remove `e`: {why}. What was done before was taken back, but not in a; read it"
+        );
+        match meddled.call("apply_patch", patch(LINES)).await {
+            ToolOutcome::Failed(output) if code == 5 => assert_eq!(read(output).text, said),
+            ToolOutcome::ResourceExhausted(text) if code == 28 => assert_eq!(text, said),
+            other => panic!("{other:?}"),
         }
-        Ok(())
-    }));
-    let refused = meddled.failed("apply_patch", patch(LINES)).await;
-    let said = "cannot remove `e`: Input/output error (os error 5). What was done before was taken back, but \
-                not in a; read it";
-    assert_eq!(refused, said);
-    assert_eq!(session.names("").await, ["a", "c", "e", "f"]);
-    assert_eq!(
-        (session.text("a").await, session.text("c").await),
-        ("theirs\n".into(), "c\n".into())
-    );
+        assert_eq!(session.names("").await, ["a", "c", "e", "f"]);
+        let texts = (session.text("a").await, session.text("c").await);
+        assert_eq!(texts, ("theirs\n".into(), "c\n".into()));
+    }
 }
 
 async fn a_file_that_appears_meanwhile_is_not_overwritten(kind: ViewKind) {

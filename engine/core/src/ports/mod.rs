@@ -63,9 +63,10 @@ pub use session_log::{
 pub use settle::{ConflictingRest, SettleChoice, SettleRequest, WrittenFile};
 pub use shell_syntax::{ShellPart, ShellSyntax, ShellWord};
 pub use tools::{
-    ARTIFACT_SCHEME, Access, AccessClass, Artifact, ArtifactStore, Artifacts, CommandShell,
-    Concurrency, InputFiles, SessionPurpose, Tool, ToolBuildError, ToolContext, ToolDeclaration,
-    ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner, ToolSpec, Visibility,
+    ARTIFACT_SCHEME, Access, AccessClass, Artifact, ArtifactStore, Artifacts, ChangeShown,
+    CommandShell, Concurrency, InputFiles, SessionPurpose, Tool, ToolBuildError, ToolContext,
+    ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner, ToolSpec,
+    Visibility,
 };
 pub use trusted_rules::{NoTrustedRules, TrustedRules};
 pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};

@@ -123,6 +123,8 @@ pub struct ToolContext {
     pub commands: Arc<dyn CommandOwner>,
     /// Which shell they run in.
     pub shell: CommandShell,
+    /// Whether the model may be told what is in the files that the call changes.
+    pub change_shown: ChangeShown,
     /// Keeps long output.
     pub artifacts: Arc<dyn Artifacts>,
     /// Runs what goes on when the call has ended.
@@ -131,6 +133,15 @@ pub struct ToolContext {
     pub progress: LineSink,
     /// Cancels the call.
     pub cancel: CancelToken,
+}
+
+/// Whether what is in the files that a call changes may be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeShown {
+    /// Nothing forbids it.
+    Yes,
+    /// A rule forbids to read them, or asks about it.
+    No,
 }
 
 /// The outcome of a call.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::ToolSet;
 use crate::approvals::{ApprovalPolicy, CallRequest, Decision, Target, shell_paths};
-use crate::ports::{AccessClass, CommandShell, ShellSyntax, Tool, WorkspaceView};
+use crate::ports::{AccessClass, ChangeShown, CommandShell, ShellSyntax, Tool, WorkspaceView};
 
 /// Decides about the calls of one session.
 #[derive(Clone)]
@@ -58,15 +58,6 @@ pub enum Subject {
         /// Those of its paths that are known.
         paths: Vec<PathBuf>,
     },
-}
-
-/// Whether what is in the files that a call changes may be shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeShown {
-    /// Nothing forbids it.
-    Yes,
-    /// A rule forbids to read them, or asks about it.
-    No,
 }
 
 impl CallGate {

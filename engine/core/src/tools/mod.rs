@@ -5,5 +5,5 @@ mod call_gate;
 mod repairs;
 mod tool_set;
 
-pub use call_gate::{CallGate, ChangeShown, Decided, Subject};
+pub use call_gate::{CallGate, Decided, Subject};
 pub use tool_set::ToolSet;

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use engine::ports::{FileStat, Found, Replace, ViewError, ViewPath, WorkspaceView};
+use engine::ports::{
+    ChangeShown, FileStat, Found, Replace, ToolContext, ViewError, ViewPath, WorkspaceView,
+};
 use protocol::quote;
 
 use super::error::PatchError;
@@ -18,6 +20,7 @@ use crate::text_file::{TextFile, decode, read_bytes};
 pub(super) struct Files<'a> {
     session: &'a Session,
     view: &'a dyn WorkspaceView,
+    change_shown: ChangeShown,
     pub(super) files: Vec<PatchedFile>,
 }
 
@@ -51,8 +54,9 @@ pub(super) enum After {
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(session: &'a Session, view: &'a dyn WorkspaceView) -> Self {
-        Self { session, view, files: Vec::new() }
+    pub(super) fn new(session: &'a Session, context: &'a ToolContext) -> Self {
+        let (view, change_shown) = (context.view.as_ref(), context.change_shown);
+        Self { session, view, change_shown, files: Vec::new() }
     }
 
     /// Makes the changes of a patch in memory.
@@ -73,7 +77,9 @@ impl<'a> Files<'a> {
                     let TextFile { text, encoding } = self.files[number].text()?;
                     let after = run_blocking(move || patched(&text, &hunks)).await?;
                     let shown = &self.files[number].shown;
-                    let text = after.map_err(|error| PatchError::hunk(shown, error))?;
+                    let text = after.map_err(|error| {
+                        PatchError::hunk(shown, error.for_model(self.change_shown))
+                    })?;
                     self.set_text(number, to.as_deref(), text, encoding).await?;
                 }
             }
@@ -186,14 +192,13 @@ impl<'a> Files<'a> {
                 left.push(file.shown.clone());
             }
         }
-        // The session ends then.
-        if error.is_exhaustion() {
-            return Err(error);
-        }
-        let reason = error.message();
-        Err(match left.is_empty() {
-            true => PatchError::TakenBack(reason).into(),
-            false => PatchError::Partly { left, reason }.into(),
+        // The session ends on exhaustion, and who reads why needs to know what is left.
+        let (is_exhaustion, reason) = (error.is_exhaustion(), error.message());
+        Err(match (left.is_empty(), is_exhaustion) {
+            (true, true) => error,
+            (true, false) => PatchError::TakenBack(reason).into(),
+            (false, true) => ToolError::Exhausted(PatchError::Partly { left, reason }.to_string()),
+            (false, false) => PatchError::Partly { left, reason }.into(),
         })
     }
 

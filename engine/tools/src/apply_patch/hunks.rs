@@ -1,5 +1,6 @@
 //! Applies the hunks of a patch to the text of a file.
 
+use engine::ports::ChangeShown;
 use protocol::quote;
 
 use super::parse::{Hunk, HunkLine};
@@ -18,6 +19,18 @@ pub(crate) enum HunkError {
         .place.describe()
     )]
     Lines { line: usize, count: usize, place: WrongPlace, nearest: String },
+}
+
+impl HunkError {
+    /// Returns the error without lines of the file if they may not be shown.
+    pub(super) fn for_model(self, shown: ChangeShown) -> Self {
+        match (self, shown) {
+            (Self::Lines { line, count, place, nearest: _ }, ChangeShown::No) => {
+                Self::Lines { line, count, place, nearest: String::new() }
+            }
+            (error, ChangeShown::Yes | ChangeShown::No) => error,
+        }
+    }
 }
 
 /// Where lines are instead.

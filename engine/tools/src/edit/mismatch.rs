@@ -1,5 +1,7 @@
 //! The reasons why an edit does not apply to a file.
 
+use engine::ports::ChangeShown;
+
 use crate::nearest::{NearestMatch, nearest};
 
 /// Why a file was not edited. The file is unchanged.
@@ -97,6 +99,16 @@ impl Mismatch {
     /// Returns the error that `old` is not in `text`.
     pub(super) fn missing(number: usize, text: &str, old: &str) -> Self {
         Self::Missing { number, nearest: nearest(text, old) }
+    }
+
+    /// Returns the error without lines of the file if they may not be shown.
+    pub(super) fn for_model(self, shown: ChangeShown) -> Self {
+        match (self, shown) {
+            (Self::Missing { number, nearest: _ }, ChangeShown::No) => {
+                Self::Missing { number, nearest: NearestMatch::Hidden }
+            }
+            (mismatch, ChangeShown::Yes | ChangeShown::No) => mismatch,
+        }
     }
 
     fn number(&self) -> Option<usize> {
