@@ -44,12 +44,35 @@ pub(super) struct EndedRun<'a> {
 }
 
 /// Lets `resolver` settle the conflicts of the tasks of a run, one task after the other, and lands
-/// the work that waited for them. What cannot be settled is reported and stays kept. Returns the
-/// exit code of the run, which was `code`.
+/// the work that waited for them. What cannot be settled is reported and stays kept, and so is what else
+/// fails. Returns the exit code of the run, which was that of `ended`.
 ///
 /// # Errors
-/// The ledger cannot be read, or a signal has stopped the resolver.
+/// A signal has stopped the resolver, or nobody reads the output any more. Nothing else may be resolved then.
 pub(super) async fn resolve(
+    context: &CommandContext,
+    repository: &dyn Repository,
+    ended: EndedRun<'_>,
+    resolver: &Resolver,
+    out: Out<'_>,
+) -> Result<ExitCode, Error> {
+    let code = ended.code;
+    match resolve_all(context, repository, ended, resolver, out).await {
+        Err(error) if !is_stop(&error) => {
+            process::notify(&error.to_string());
+            Ok(code)
+        }
+        resolved => resolved,
+    }
+}
+
+/// Returns whether an error means that the user wants nothing more.
+fn is_stop(error: &Error) -> bool {
+    error.kind == ErrorKind::Closed
+        || matches!(error.exit, ExitCode::Interrupted | ExitCode::Terminated)
+}
+
+async fn resolve_all(
     context: &CommandContext,
     repository: &dyn Repository,
     EndedRun { run, code, mut events }: EndedRun<'_>,
@@ -75,9 +98,7 @@ pub(super) async fn resolve(
                 }
             }
             Ok(_landed) => {}
-            Err(error) if matches!(error.exit, ExitCode::Interrupted | ExitCode::Terminated) => {
-                return Err(error);
-            }
+            Err(error) if is_stop(&error) => return Err(error),
             // The work of other tasks can be resolved nevertheless.
             Err(error) => {
                 process::notify(&error.to_string());
@@ -151,4 +172,25 @@ fn conflicted(rows: &[TaskRow]) -> Vec<TaskName> {
     let conflicted =
         rows.iter().filter(|row| matches!(row.landing, Some(Landed::Conflicted { .. })));
     conflicted.map(|row| row.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::fake_repository::Bench;
+    use super::*;
+    use crate::args::AllowLoss;
+
+    #[test]
+    async fn an_error_of_the_resolver_is_reported_and_the_exit_code_of_the_run_stays() {
+        let bench = Bench::new();
+        let run = "r7k3f".parse().unwrap(); // the ledger does not know it
+        let ended = EndedRun { run: &run, code: ExitCode::Kept, events: 1 };
+        let (kind, timeout) = (ResolverKind::Command("true".to_owned()), Duration::from_secs(60));
+        let resolver = Resolver { kind, loss: AllowLoss::No, timeout };
+        let (repository, out) = (bench.repository.as_ref(), &mut Vec::new());
+        let code = resolve(&bench.context, repository, ended, &resolver, out).await;
+        assert_eq!(code, Ok(ExitCode::Kept));
+    }
 }
