@@ -25,27 +25,34 @@ pub(super) struct Notice {
 /// What is known of the runs and sessions of an engine.
 #[derive(Debug)]
 pub(super) struct Watched {
+    /// The folder of the sessions.
     folder: PathBuf,
+    /// The repositories of the runs that have begun and not ended.
+    repositories: BTreeMap<EventScope, String>,
     /// The last answers of sessions.
     answers: BTreeMap<EventScope, String>,
 }
 
 impl Watched {
-    /// Returns the state before the first event of work in a folder.
+    /// Returns the state before the first event. Sessions work in `folder`, and each run says where it works.
     pub(super) fn new(folder: &Path) -> Self {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        Self { folder, answers: BTreeMap::new() }
+        Self { folder, repositories: BTreeMap::new(), answers: BTreeMap::new() }
     }
 
     /// Applies an event. Adds what is to be told to `waiting`, and removes a question that is closed.
     pub(super) fn apply(&mut self, event: &Event, waiting: &mut VecDeque<Notice>) {
         let Some(scope) = &event.scope else { return };
         match &event.kind {
+            EventKind::RunStarted { repo, .. } if !repo.is_empty() => {
+                self.repositories.insert(scope.clone(), repo.clone());
+            }
             EventKind::RunFinished { totals, exit_code } => {
                 let text =
                     event.run().map_or_else(String::new, |run| format!("run {run} has ended"));
                 let more = json!({ "exit_code": exit_code, "totals": totals });
                 waiting.push_back(self.notice(text, "run_end", scope, more));
+                self.repositories.remove(scope);
             }
             EventKind::SessionEvent { task, event } => {
                 self.session_event(scope, task.as_ref(), event, waiting);
@@ -97,7 +104,9 @@ impl Watched {
             EventScope::Run(run) => ("run", json!(run)),
             EventScope::Session(session) => ("session", json!(session)),
         };
-        let mut json = json!({ "type": kind, "folder": self.folder.to_string_lossy(), of: name });
+        let of_session = || self.folder.to_string_lossy().into_owned();
+        let folder = self.repositories.get(scope).cloned().unwrap_or_else(of_session);
+        let mut json = json!({ "type": kind, "folder": folder, of: name });
         if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
             json.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
         }
@@ -156,5 +165,34 @@ mod tests {
         assert_eq!((&first["folder"], &first["question"]), (&json!("/work"), &json!(asked)));
         assert_eq!((&second["type"], &second["end"]), (&json!("turn_end"), &json!("aborted")));
         assert!(second["session"].is_string() && second.get("task").is_none(), "{second}");
+    }
+
+    #[test]
+    fn each_run_is_told_with_its_own_repository_and_a_session_with_the_folder() {
+        let [one, two] = ["r7k3f", "r8k3f"].map(|run| EventScope::Run(run.parse().unwrap()));
+        let kind = |kind: Value| serde_json::from_value::<EventKind>(kind).unwrap();
+        let begun = |repo: &str| {
+            kind(json!({
+                "type": "run_started", "repo": repo, "tasks": 1, "jobs": 1,
+                "isolation": "worktree", "merge": "patch",
+            }))
+        };
+        let totals = json!(protocol::Totals::default());
+        let mut ended = json!({ "type": "run_finished", "exit_code": 0 });
+        ended.as_object_mut().unwrap().extend(totals.as_object().unwrap().clone());
+        let asked = SessionEvent::QuestionAsked { question: question() };
+        let asked = EventKind::SessionEvent { task: Some("fix".parse().unwrap()), event: asked };
+        let end = SessionEvent::AgentEnd { end: AgentEnd::Aborted };
+        let session = EventScope::Session(SessionId::generate());
+        let told = told(vec![
+            (one.clone(), begun("/one")),
+            (two.clone(), begun("/two")),
+            (one.clone(), asked),
+            (two, kind(ended.clone())),
+            (one, kind(ended)),
+            (session, EventKind::SessionEvent { task: None, event: end }),
+        ]);
+        let folders: Vec<_> = told.iter().map(|notice| &notice["folder"]).collect();
+        assert_eq!(folders, ["/one", "/two", "/one", "/work"]);
     }
 }
