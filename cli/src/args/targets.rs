@@ -6,24 +6,26 @@ use regatta::runs::KeptWork;
 use super::{Command, RunsCommand};
 
 impl Command {
-    /// Returns what the command is about, if it is about a run or its tasks.
+    /// Returns what the command is about, if it is about a run or its tasks: `@`, the latest run, if it was not
+    /// said.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
-        match self {
-            Self::Results(args) => args.target.target.as_deref(),
-            Self::Logs(args) => args.target.target.as_deref(),
-            Self::Diff(args) => args.target.target.as_deref(),
-            Self::Conflicts(args) => args.target.target.as_deref(),
-            Self::Apply(args) => args.target.target.as_deref(),
-            Self::Undo(args) => args.target.as_deref(),
-            Self::Discard(args) => Some(&args.target),
+        let said = match self {
+            Self::Results(args) => &args.target.target,
+            Self::Logs(args) => &args.target.target,
+            Self::Diff(args) => &args.target.target,
+            Self::Conflicts(args) => &args.target.target,
+            Self::Apply(args) => &args.target.target,
+            Self::Undo(args) => &args.target,
+            Self::Discard(args) => return Some(&args.target),
             Self::Runs(args) => match args.command.as_ref()? {
-                RunsCommand::List(_) => None,
-                RunsCommand::Show { target, .. } => target.target.as_deref(),
-                RunsCommand::Retry(args) => args.target.as_deref(),
+                RunsCommand::List(_) => return None,
+                RunsCommand::Show { target, .. } => &target.target,
+                RunsCommand::Retry(args) => &args.target,
             },
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(said.as_deref().unwrap_or("@"))
     }
 
     /// Returns whether the command prints an object per line for programs.

@@ -1,5 +1,6 @@
 //! A command whose target is a group: it is done for each run of the group, in the repository of that run.
 
+use std::fs;
 use std::io::{self, Write as _};
 
 use config::DataPaths;
@@ -14,7 +15,7 @@ use crate::process;
 use crate::render::one_line;
 
 /// Does a command for each run of the group that is its target, or for the task of that name in each;
-/// `None` if its target is no group. With `--repo`, only the runs in that repository are meant. The newest run is
+/// `None` if its target is no group. The latest run of a group stands for the group. With `--repo`, only the runs in that repository are meant. The newest run is
 /// undone first.
 ///
 /// # Errors
@@ -23,9 +24,16 @@ pub(super) fn for_each_run(
     arguments: &Arguments,
     work: impl Fn(&Arguments) -> Result<ExitCode, Error>,
 ) -> Result<Option<ExitCode>, Error> {
-    let Some((group, task)) = group_of(&arguments.command) else { return Ok(None) };
-    let ledger = DataPaths::of_this_process()?.ledger();
-    let mut runs = Reader::open(&ledger).runs_of_group(&group)?;
+    let Some(target) = arguments.command.target() else { return Ok(None) };
+    let reader = Reader::open(DataPaths::of_this_process()?.ledger());
+    let (run, task) =
+        target.split_once('/').map_or((target, None), |(run, task)| (run, Some(task)));
+    let group = match (run, arguments.globals.repo()) {
+        ("@", None) => group_of_latest(&reader)?,
+        (group, _) => group.parse().ok(),
+    };
+    let Some(group) = group else { return Ok(None) };
+    let mut runs = reader.runs_of_group(&group)?;
     if runs.is_empty() {
         return Ok(None);
     }
@@ -63,11 +71,12 @@ pub(super) fn for_each_run(
     Ok(Some(group_exit_code(if codes.is_empty() { &refused } else { &codes })))
 }
 
-/// Returns the group that is the target of a command, and the task in it.
-fn group_of(command: &Command) -> Option<(GroupName, Option<&str>)> {
-    let target = command.target()?;
-    let (group, task) = target.split_once('/').map_or((target, None), |(g, task)| (g, Some(task)));
-    Some((group.parse().ok()?, task))
+/// Returns the group of the latest run in the repository of the current folder, or of the latest run of all
+/// where the folder is in none.
+fn group_of_latest(reader: &Reader) -> Result<Option<GroupName>, Error> {
+    let here = fs::canonicalize(".").ok().and_then(|here| isolation::git_state_at(&here));
+    let root = here.map(|(root, _)| root);
+    Ok(reader.runs(root.as_deref(), 1)?.pop().and_then(|latest| latest.spec.group))
 }
 
 /// Prints which run the next lines are about: for a program, as a JSON object on a line of its own.

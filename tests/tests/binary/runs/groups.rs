@@ -88,6 +88,20 @@ fn one_engine_works_in_several_repositories_and_each_ends_as_it_does_alone() {
     let shown_of_conflicts = conflicts.stdout;
     let diff = of_group("diff --stat").expect_code(0);
     assert_eq!(diff.stdout.matches("== ").count(), all.len(), "{diff}");
+    let latest = |at: &std::path::Path, words: &str| {
+        place.regatta(at).words(words).run().expect_code(0).stdout
+    };
+    for (at, words) in [
+        (place.folder(), "diff --stat"),
+        (all[0].root(), "diff --stat @"),
+        (all[1].root(), "diff --stat @"),
+    ] {
+        assert_eq!(latest(at, words), diff.stdout, "the latest run is the group: {words}");
+    }
+    let one_task = latest(all[1].root(), "diff --stat @/first");
+    assert_eq!(one_task.matches("== ").count(), all.len(), "{one_task}");
+    let only_here = latest(all[1].root(), "diff --stat @ --repo .");
+    assert!(!only_here.contains("== ") && only_here.contains("shared.txt"), "{only_here}");
     let undone = of_group("undo").expect_code(0);
     let headings = |text: &str| -> Vec<String> {
         text.lines().filter(|line| line.starts_with("== ")).map(str::to_owned).collect()
