@@ -35,7 +35,9 @@ pub(super) fn context_of(
     app: &AppContext,
     root: &Path,
 ) -> Result<AppContext, Error> {
-    let (app, project) = app.in_project(root)?;
+    let project = project_settings(&app.places, Some(root))?;
+    let mut app = app.clone();
+    app.settings = project.loaded.settings.clone();
     say_warnings(say, &project, Some(root));
     if let Some((file, keys)) = project.engine_wide() {
         let names: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();

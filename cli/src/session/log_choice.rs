@@ -59,7 +59,7 @@ pub(crate) fn choose(sessions: &Sessions<'_>, args: &LaunchArgs) -> Result<Chose
             return continued_or_copied(sessions, path);
         }
     }
-    let storage = if args.no_session { LogStorage::Memory } else { LogStorage::File };
+    let storage = if args.no_session { LogStorage::in_memory() } else { LogStorage::File };
     Ok(sessions.new_log(storage))
 }
 

@@ -105,7 +105,7 @@ pub(crate) async fn plan_with(
     if let Some(isolated) = &place.isolated {
         isolated.equip(&mut tools);
     }
-    let logs = Some(app.session_logs(log.storage));
+    let logs = Some(app.session_logs(log.storage.clone()));
     // The folder by which a session is found.
     let folder = place.folder.clone();
     let spec = SessionSpec { fallbacks, id: log.id, logs, folder, ..spec };

@@ -96,12 +96,14 @@ impl SessionSwitch<'_> {
     fn next_log(&self, to: SwitchTo, present: &Present) -> Result<NextLog, NotOpened> {
         let failed = |error: regatta::error::Error| NotOpened::Failed(error.in_one_line());
         let sessions = self.sessions();
-        if to != SwitchTo::New && present.log.storage == LogStorage::Memory {
+        if to != SwitchTo::New && present.log.storage.is_in_memory() {
             let why = "the sessions of this conversation are in memory only (--no-session)";
             return Err(NotOpened::Failed(why.to_owned()));
         }
         let (log, text, note) = match to {
-            SwitchTo::New => (sessions.new_log(present.log.storage), None, "a new session:"),
+            SwitchTo::New => {
+                (sessions.new_log(present.log.storage.for_another()), None, "a new session:")
+            }
             SwitchTo::Named(name) => {
                 let path = Self::find(&sessions, &name)?;
                 (Self::continued(path, present)?, None, "another session:")

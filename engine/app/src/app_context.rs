@@ -1,6 +1,7 @@
 //! The application context: names the concrete type behind each port, and wires them together.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +13,6 @@ use engine::ports::{
     Clock, Commands, GateStoreError, Ids, Isolation, Schemas, SessionLogs, ToolFactory,
     TrustedRules,
 };
-use engine::session::MemorySessionLogs;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell, TemporaryFolders};
 use isolation::Repositories;
 use protocol::{LandingId, SessionId, Timestamp};
@@ -80,8 +80,8 @@ pub struct AppContext {
     pub(crate) own_tools: Vec<Arc<dyn ToolFactory>>,
     /// The files of session logs.
     log_files: SessionLogFiles,
-    /// The logs of sessions that nobody wants to keep.
-    memory_logs: MemorySessionLogs,
+    /// Looks up a variable of the environment, which may hold a setting.
+    pub(crate) variable: fn(&str) -> Option<OsString>,
 }
 
 /// How long a session that is open in another process is waited for.
@@ -94,11 +94,7 @@ impl AppContext {
     /// The ledger cannot be opened.
     pub fn build(places: DataPaths, settings: Settings, faults: Faults) -> Result<Self, Error> {
         let places = places.with_workspaces(settings.isolation_dir.value.clone());
-        if let Err(error) = places.make_private() {
-            // Only a warning, because some file systems do not support permissions. If a folder
-            // could not be created, its first use returns an error.
-            tracing::warn!(%error, "cannot make the data folders private");
-        }
+        make_private(&places);
         let ledger = Ledger::open(places.ledger(), faults.clone()).map_err(Error::of_home)?;
         let ledger = Arc::new(ledger);
         let isolation = Arc::new(Repositories::new(isolation_places(&places), faults.clone()));
@@ -106,12 +102,7 @@ impl AppContext {
         let user_models = Arc::new(UserModels::new(&places));
         let user = Arc::clone(&user_models) as Arc<_>;
         let models = Arc::new(catalogue(&settings, user, Arc::clone(&clock) as Arc<_>));
-        let log_files = SessionLogFiles::new(faults.clone());
-        let log_files = log_files.with_blobs(BlobFolder::new(places.blobs()));
-        let log_files = log_files.with_durability(match settings.sessions_durable.value {
-            true => Durability::EachMessage,
-            false => Durability::Written,
-        });
+        let log_files = log_files(&places, &settings, &faults);
         let shell = std::env::var_os("SHELL");
         let shells = UserShells::new(shell.as_deref(), &places.data().join("shells"));
         Ok(Self {
@@ -126,8 +117,19 @@ impl AppContext {
             shells: Arc::new(shells),
             own_tools: Vec::new(),
             log_files,
-            memory_logs: MemorySessionLogs::default(),
+            variable: |name| std::env::var_os(name),
         })
+    }
+
+    /// Returns this context with other settings, and with what [`Self::build`] makes of them.
+    pub(crate) fn with_other_settings(self, settings: Settings) -> Self {
+        let places = self.places.with_workspaces(settings.isolation_dir.value.clone());
+        make_private(&places);
+        let isolation = Repositories::new(isolation_places(&places), self.faults.clone());
+        let user = Arc::clone(&self.user_models) as Arc<_>;
+        let models = Arc::new(catalogue(&settings, user, Arc::clone(&self.clock)));
+        let log_files = log_files(&places, &settings, &self.faults);
+        Self { places, isolation: Arc::new(isolation), models, log_files, settings, ..self }
     }
 
     /// Returns the rules by which the user always allows calls.
@@ -199,10 +201,11 @@ impl AppContext {
 }
 
 impl AppContext {
-    /// Returns where the logs of sessions without a task are kept.
+    /// Returns where the logs of sessions without a task are kept. The logs of a [`LogStorage::Memory`] are
+    /// freed with the last session and clone that has them.
     pub fn session_logs(&self, storage: LogStorage) -> Arc<dyn SessionLogs> {
         match storage {
-            LogStorage::Memory => Arc::new(self.memory_logs.clone()),
+            LogStorage::Memory(logs) => Arc::new(logs),
             LogStorage::File => {
                 Arc::new(self.log_files.clone().with_lock_timeout(SESSION_LOCK_TIMEOUT))
             }
@@ -234,6 +237,25 @@ impl AppContext {
         let keep_only = self.settings.env_keep_only.value.clone().unwrap_or_default();
         EnvironmentRules { remove, keep_only }
     }
+}
+
+/// Makes the data folders, for this user only.
+fn make_private(places: &DataPaths) {
+    if let Err(error) = places.make_private() {
+        // Only a warning, because some file systems do not support permissions. If a folder
+        // could not be created, its first use returns an error.
+        tracing::warn!(%error, "cannot make the data folders private");
+    }
+}
+
+/// Returns the files of session logs.
+fn log_files(places: &DataPaths, settings: &Settings, faults: &Faults) -> SessionLogFiles {
+    let files = SessionLogFiles::new(faults.clone());
+    let files = files.with_blobs(BlobFolder::new(places.blobs()));
+    files.with_durability(match settings.sessions_durable.value {
+        true => Durability::EachMessage,
+        false => Durability::Written,
+    })
 }
 
 /// Returns the catalogue of models. The catalogue reads an API key only when a model needs it.

@@ -19,7 +19,7 @@ use store::{SessionPlaces, new_log_path};
 use crate::app_context::AppContext;
 use crate::error::Error;
 use crate::text::one_line;
-use crate::trust::{LoadedProject, project_settings};
+use crate::trust::{LoadedProject, project_settings, settings_of};
 use crate::workspace_needs::{GivenNeeds, NeedsSettings, workspace_needs};
 
 /// How many tasks of a run work at the same time, if the settings do not say.
@@ -38,21 +38,22 @@ impl AppContext {
         Self::with_settings(places, settings, &unknown)
     }
 
-    /// Returns this context with the settings of the project at `folder`, besides those of the user and of
-    /// the environment. Of what its settings would run or allow, that counts which the user trusts. An
-    /// engine that is open already keeps the settings of the context that has opened it.
+    /// Returns this context with the settings of the project at `folder`, besides those that it was opened with:
+    /// those of the user's file, and unless it is from [`Self::open_in`], those of the environment. They are
+    /// read anew. Of what the project's settings would run or allow, that counts which the user trusts. An
+    /// engine that is open already keeps the settings of the context that has opened it: how requests to models
+    /// are made, when conversations are compacted, and what its tools and the environment of its commands are.
     ///
     /// # Errors
     /// A setting is invalid.
     pub fn in_project(&self, folder: &Path) -> Result<(Self, LoadedProject), Error> {
-        let project = project_settings(&self.places, Some(folder))?;
-        let mut app = self.clone();
-        app.settings = project.loaded.settings.clone();
+        let project = settings_of(&self.places, Some(folder), &self.variable)?;
+        let app = self.clone().with_other_settings(project.loaded.settings.clone());
         Ok((app, project))
     }
 
     /// Opens data in a folder of its own, which is made if it does not exist. The settings are the built-in
-    /// ones and those of `config/config.yml` in that folder.
+    /// ones and those of `config/config.yml` in that folder, and no variable of the environment counts.
     ///
     /// # Errors
     /// A setting is invalid, or the data cannot be opened.
@@ -62,7 +63,9 @@ impl AppContext {
         let file = places.config_file();
         let sources = Sources { file: &file, home: None, variable: &|_| None, flags: &[] };
         let (settings, unknown) = Settings::load(&sources)?;
-        Self::with_settings(places, settings, &unknown)
+        let mut app = Self::with_settings(places, settings, &unknown)?;
+        app.variable = |_| None;
+        Ok(app)
     }
 
     fn with_settings(

@@ -98,10 +98,10 @@ impl DataPaths {
         })
     }
 
-    /// Sets another folder for workspaces: the setting `isolation.dir`.
+    /// Sets another folder for workspaces, the setting `isolation.dir`, or the usual one if there is none.
     #[must_use]
     pub fn with_workspaces(self, folder: Option<PathBuf>) -> Self {
-        Self { workspaces: folder.unwrap_or(self.workspaces), ..self }
+        Self { workspaces: folder.unwrap_or_else(|| self.data.join("workspaces")), ..self }
     }
 
     /// Creates the top folders with access for this user only, whatever the umask is, and removes
@@ -364,7 +364,7 @@ mod tests {
         let moved = places.clone().with_workspaces(Some(PathBuf::from("/fast")));
         assert_eq!(moved.workspaces(), Path::new("/fast"));
         assert_eq!(moved.stores(), places.stores());
-        assert_eq!(places.clone().with_workspaces(None), places);
+        assert_eq!(moved.with_workspaces(None), places);
     }
 
     #[test]

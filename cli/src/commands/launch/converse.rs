@@ -19,7 +19,7 @@ use crate::view::{
 };
 use regatta::app_context::AppContext;
 use regatta::error::{Error, ErrorKind};
-use regatta::session::{ChosenLog, LogStorage, Prompts, context_files};
+use regatta::session::{ChosenLog, Prompts, context_files};
 
 /// Shows a session on the terminal, and those that the user goes on with, until the user leaves.
 ///
@@ -161,7 +161,7 @@ async fn close(session: SessionHandle, log: &ChosenLog) -> Option<String> {
     let id = session.id();
     let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
     session.close().await;
-    let is_kept = has_messages && log.storage == LogStorage::File;
+    let is_kept = has_messages && !log.storage.is_in_memory();
     is_kept.then(|| format!("continue with: regatta --resume {}", id.uuid()))
 }
 

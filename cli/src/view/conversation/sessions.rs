@@ -14,7 +14,6 @@ use crate::view::earlier::Earlier;
 use crate::view::entry::NoteKind;
 use crate::view::sessions::{ListedSession, NotOpened, OpenedSession, Present, SwitchTo, TreeRow};
 use crate::view::state::{SessionRequest, Summary};
-use regatta::session::LogStorage;
 
 /// The longest name of a session, in letters.
 const LONGEST_NAME: usize = 200;
@@ -36,7 +35,7 @@ impl Shown<'_> {
     /// Asks something of the sessions. The answer comes later.
     pub(super) async fn request(&mut self, request: SessionRequest) {
         let (session, sessions, log) = (self.session, self.sessions, self.log);
-        let in_memory = log.storage == LogStorage::Memory;
+        let in_memory = log.storage.is_in_memory();
         let is_of_file = matches!(
             request,
             SessionRequest::Tree | SessionRequest::Prompts | SessionRequest::List

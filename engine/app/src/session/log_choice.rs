@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::ports::SessionHeader;
+use engine::session::MemorySessionLogs;
 use protocol::{ModelRoute, SessionId, ThinkingLevel, Timestamp};
 use store::{Breadcrumbs, LoadedSession, SessionPlaces, fork, new_log_path};
 
@@ -11,7 +12,7 @@ use crate::app_context::AppContext;
 use crate::error::Error;
 
 /// The log of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ChosenLog {
     /// Its path. A log that is only in memory has one, too, at which there is no file.
     pub path: PathBuf,
@@ -30,12 +31,35 @@ pub struct ChosenLog {
 }
 
 /// Where the log of a session is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum LogStorage {
     /// In a file.
     File,
-    /// In memory only.
-    Memory,
+    /// In memory only. Who has a clone can open the session again.
+    Memory(MemorySessionLogs),
+}
+
+impl LogStorage {
+    /// Returns new logs in memory.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::Memory(MemorySessionLogs::default())
+    }
+
+    /// Returns whether the log is in memory only.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
+    /// Returns storage of the same kind for another session.
+    #[must_use]
+    pub fn for_another(&self) -> Self {
+        match self {
+            Self::File => Self::File,
+            Self::Memory(_) => Self::in_memory(),
+        }
+    }
 }
 
 /// The sessions of a folder, and the terminal that is used.
@@ -90,7 +114,7 @@ impl<'a> Sessions<'a> {
 
     /// Remembers that this terminal used the session at `log` last.
     pub fn remember(&self, log: &ChosenLog) {
-        if log.storage == LogStorage::File {
+        if !log.storage.is_in_memory() {
             self.breadcrumbs.remember(self.places.cwd(), &log.path);
         }
     }
@@ -129,5 +153,33 @@ impl<'a> Sessions<'a> {
         fork(from, &to, &header)
             .map_err(|error| Error::usage("cannot fork the session").caused_by(&error))?;
         Self::continued(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Message, SessionEntry};
+
+    use super::*;
+
+    #[test]
+    async fn a_session_in_memory_can_be_opened_again_by_who_has_its_logs_and_else_it_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let app = AppContext::open_in(folder.path()).unwrap();
+        let open = async |storage: &LogStorage| {
+            let (id, at, cwd) = (SessionId::generate(), app.clock.now(), folder.path().to_owned());
+            let header = SessionHeader { id, cwd, at, parent: None };
+            let logs = app.session_logs(storage.clone());
+            logs.open(Path::new("/memory/log.jsonl"), header).await.unwrap()
+        };
+        let storage = LogStorage::in_memory();
+        let mut opened = open(&storage).await;
+        let said = SessionEntry::message(Message::user("hi", app.clock.now()));
+        opened.log.append(app.clock.now(), said).await.unwrap();
+        drop(opened);
+        assert_eq!(open(&storage).await.context.messages.len(), 1);
+        for other in [storage.for_another(), LogStorage::in_memory()] {
+            assert_eq!(open(&other).await.context.messages.len(), 0);
+        }
     }
 }

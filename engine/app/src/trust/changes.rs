@@ -115,10 +115,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().canonicalize().unwrap().join("project");
         fs::create_dir_all(project.join(".regatta")).unwrap();
-        let settings =
-            "limits:\n  turns: 7\nisolation:\n  setup: [make]\nedit:\n  mode: apply_patch\n";
+        let copies = project.parent().unwrap().join("copies");
+        let settings = format!(
+            "limits:\n  turns: 7\nisolation:\n  setup: [make]\n  dir: {}\nedit:\n  mode: apply_patch\n",
+            copies.display()
+        );
         fs::write(project.join(".regatta/config.yml"), settings).unwrap();
-        let app = AppContext::open_in(&folder.path().join("data")).unwrap();
+        let mut app = AppContext::open_in(&folder.path().join("data")).unwrap();
         let (in_project, loaded) = app.in_project(&project).unwrap();
         assert_eq!(in_project.settings.task_limits().turns.get(), 7);
         assert!(in_project.settings.isolation_setup.value.is_empty(), "it is a power");
@@ -128,6 +131,13 @@ mod tests {
         loaded.trust(&app.places).unwrap();
         let (in_project, _) = app.in_project(&project).unwrap();
         assert_eq!(in_project.settings.isolation_setup.value, ["make"]);
+        assert_eq!(in_project.places.workspaces(), copies, "it is trusted, too");
+        let (elsewhere, _) = in_project.in_project(folder.path()).unwrap();
+        assert_eq!(elsewhere.places, app.places, "what one project sets counts in no other");
+        assert_eq!((app.variable)("PATH"), None, "the settings are the built-in ones");
+        app.variable = |name| (name == "REGATTA_LIMITS_TURNS").then(|| "9".into());
+        let (in_project, _) = app.in_project(&project).unwrap();
+        assert_eq!(in_project.settings.task_limits().turns.get(), 9);
         let other = ["env.pass".to_owned()];
         assert!(matches!(
             revoke(&app.places, &project, &other),

@@ -8,5 +8,6 @@ mod runners;
 
 pub use changes::{RevokeError, check_outside_task, revoke, trusted};
 pub use powers::{Power, PowerState, TrustedPowers};
+pub(crate) use project::settings_of;
 pub use project::{LoadedProject, project_root, project_settings};
 pub use store::{RepositoryTrust, TrustedPower};

@@ -2,6 +2,7 @@
 //! writes into its copy changes nothing.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,13 +45,18 @@ pub fn project_root(folder: &Path) -> PathBuf {
 /// # Errors
 /// A file of settings cannot be read, or has an invalid value.
 pub fn project_settings(places: &DataPaths, folder: Option<&Path>) -> Result<LoadedProject, Error> {
+    settings_of(places, folder, &|name| std::env::var_os(name))
+}
+
+/// Loads the settings as [`project_settings`] does, with `variable` in place of the environment.
+pub(crate) fn settings_of(
+    places: &DataPaths,
+    folder: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<LoadedProject, Error> {
     let root = folder.map(project_root);
-    let sources = Sources {
-        file: &places.config_file(),
-        home: places.home(),
-        variable: &|name| std::env::var_os(name),
-        flags: &[],
-    };
+    let sources =
+        Sources { file: &places.config_file(), home: places.home(), variable, flags: &[] };
     // In the workspace of a task, the task may have written the settings.
     let trust_file = (!is_in_task()).then(|| TrustFile::new(places.trust_file()));
     load_settings(&sources, root.as_deref(), trust_file.as_ref())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,9 +15,15 @@ use super::moves::{MovePreview, Moved, SessionMove};
 use super::tree::SessionTree;
 use crate::ports::{OpenedLog, SessionHeader, SessionLog, SessionLogError, SessionLogs};
 
-/// Session logs in memory. A clone has the same logs.
+/// Session logs in memory. A clone has the same logs. They are freed with the last clone and open log.
 #[derive(Clone, Default)]
 pub struct MemorySessionLogs(Arc<Mutex<BTreeMap<PathBuf, MemoryLog>>>);
+
+impl fmt::Debug for MemorySessionLogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemorySessionLogs").finish_non_exhaustive()
+    }
+}
 
 struct MemoryLog {
     session: SessionId,
