@@ -33,7 +33,8 @@ const LONGEST: usize = 200;
 pub(crate) struct Notifier(JoinSet<Option<String>>);
 
 impl Notifier {
-    /// Begins to tell what the settings ask for of these events. `folder` is where the work is done.
+    /// Begins to tell what the settings ask for of these events. Sessions work in `folder`; each run says
+    /// where it works.
     pub(crate) fn watch(settings: &Settings, folder: &Path, events: Events) -> Self {
         let (commands, alert) = (settings.notify.value.clone(), settings.alert.value);
         let mut watching = JoinSet::new();
