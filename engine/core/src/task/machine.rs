@@ -153,6 +153,7 @@ impl TaskMachine {
         let state = std::mem::replace(&mut self.state, State::Finished);
         let (state, effects) = match input {
             Input::Cancel(level) => self.stop(state, Outcome::Cancelled, level),
+            Input::TimerFired(Timer::Wall, _) if !self.is_limited(&state) => (state, Vec::new()),
             Input::TimerFired(Timer::Wall, used) => {
                 let failure = self.wall_reached(&state, used);
                 self.stop(state, Outcome::Failed { failure }, CancelLevel::Gently)
@@ -270,7 +271,7 @@ impl TaskMachine {
         match (state, input) {
             (State::LeasingExecutor(workspace, reminder), Input::ExecutorLeased) => {
                 let (state, mut effects) = self.begin_work(workspace, reminder);
-                if self.wall == WallClock::NotStarted && !self.record.spec.work.is_of_user() {
+                if self.wall == WallClock::NotStarted && self.is_limited(&state) {
                     self.wall = WallClock::Running;
                     let wall = self.record.spec.limits.wall;
                     effects.push(Effect::StartTimer(Timer::Wall, wall));
@@ -358,6 +359,11 @@ impl TaskMachine {
             Ok(None) => (State::Discarding(end, None), vec![Effect::Discard(workspace)]),
             Err(failure) => keep(&workspace, end, failure),
         }
+    }
+
+    /// Returns whether the wall-clock limit counts: a user takes as long as they like, their set-up does not.
+    fn is_limited(&self, state: &State) -> bool {
+        matches!(state, State::SettingUp(_)) || !self.record.spec.work.is_of_user()
     }
 
     fn wall_reached(&self, state: &State, used: Duration) -> Failure {

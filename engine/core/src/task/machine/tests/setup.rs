@@ -1,5 +1,7 @@
 //! The set-up of a workspace, before the worker.
 
+use protocol::Conversation;
+
 use super::*;
 
 /// A task with a set-up that has begun, and a worker that may be restarted.
@@ -52,6 +54,26 @@ fn a_setup_beyond_the_wall_limit_is_told_as_such() {
     let Outcome::Failed { failure } = end_of(task) else { panic!("it took too long") };
     assert_eq!(failure.class, FailureClass::Timeout);
     assert_eq!(failure.message, "wall 1m01s of 1m00s: its set-up was stopped");
+}
+
+#[test]
+fn the_set_up_of_a_conversation_has_the_wall_limit_and_its_user_has_none() {
+    let talk = || {
+        let mut task = task();
+        task.policy.setup = SetupPolicy::Commands;
+        task.record.spec.work = Work::Conversation(Conversation { log: "/s.jsonl".into() });
+        let wall = Effect::StartTimer(Timer::Wall, Duration::from_secs(60));
+        let effects = start(&mut task, Input::Prepared(Ok(workspace())));
+        assert_eq!(effects, [Effect::SetUp(workspace()), wall]);
+        task
+    };
+    let mut late = talk();
+    let stopped = late.step(Input::TimerFired(Timer::Wall, LATE));
+    assert_eq!(stopped, stop_effects(CancelLevel::Gently));
+    let mut task = talk();
+    task.step(Input::SetupEnded(Ok(())));
+    assert_eq!(task.step(Input::TimerFired(Timer::Wall, LATE)), []);
+    assert!(task.is_working());
 }
 
 #[test]
