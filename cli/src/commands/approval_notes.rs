@@ -2,19 +2,16 @@
 
 use actors::Answerer;
 use protocol::{ApprovalMode, IsolationMode, RunSpec, Work, WorkspaceKind};
+use tools::Builtins;
 
 use crate::args::LaunchArgs;
-
-/// The tools of which no call is asked about.
-const READERS: [&str; 6] = ["read", "grep", "find", "ls", "job", "yield"];
 
 const YOLO: &str = "--approval-mode yolo runs what no rule denies";
 
 /// Returns the line of a session that no one can be asked in.
 pub(super) fn of_session(args: &LaunchArgs, mode: ApprovalMode) -> Option<String> {
     let tools = args.allowed_tools();
-    let is_asked =
-        tools.is_none_or(|names| names.iter().any(|name| !READERS.contains(&name.as_str())));
+    let is_asked = tools.is_none_or(|names| names.iter().any(|name| !Builtins::only_reads(name)));
     refused(mode).filter(|_| is_asked)
 }
 
@@ -74,7 +71,8 @@ mod tests {
             ("p", ApprovalMode::Write, "so commands will be refused"),
             ("p --tools read,bash", ApprovalMode::Ask, "will be refused"),
             ("p", ApprovalMode::Yolo, ""),
-            ("p --tools read,grep", ApprovalMode::Ask, ""),
+            ("p --tools read,grep,find,ls,job,todo_write", ApprovalMode::Ask, ""),
+            ("p --tools read,notebook", ApprovalMode::Ask, "will be refused"),
             ("p --no-tools", ApprovalMode::Ask, ""),
         ] {
             let found = line(words, mode);

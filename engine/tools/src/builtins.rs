@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
-    Access, SessionPurpose, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome,
-    ToolSpec, Visibility,
+    Access, AccessClass, SessionPurpose, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory,
+    ToolOutcome, ToolSpec, Visibility,
 };
 use protocol::{EditMode, ToolCall};
 use schemars::JsonSchema;
@@ -80,6 +80,13 @@ impl Builtins {
         (entry(&call.name)?.title)(call.arguments.clone())
     }
 
+    /// Returns whether no call of `tool` changes a file or runs a command.
+    #[must_use]
+    pub fn only_reads(tool: &str) -> bool {
+        let access = entry(tool).map(|entry| (entry.classify)(&Map::new()));
+        access.is_some_and(|access| matches!(access.class, AccessClass::Read(_)))
+    }
+
     /// Returns which part of a long result of `tool` people are shown.
     #[must_use]
     pub fn shown_part(tool: &str) -> ShownPart {
@@ -143,6 +150,7 @@ pub(crate) struct Entry {
     edit_mode: Option<EditMode>,
     shown_part: ShownPart,
     title: fn(Map<String, Value>) -> Option<String>,
+    classify: fn(&Map<String, Value>) -> Access,
     /// Returns the specification of the tool.
     pub(crate) spec: fn() -> ToolSpec,
     /// Builds the tool for a session.
@@ -157,6 +165,7 @@ impl Entry {
             edit_mode: T::EDIT_MODE,
             shown_part: T::SHOWN_PART,
             title: title::<T>,
+            classify: T::classify,
             spec: spec::<T>,
             build: build::<T>,
         }
