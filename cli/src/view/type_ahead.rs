@@ -2,30 +2,30 @@
 
 use std::io;
 
-use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::terminal_mode;
 
 /// While it lives, the terminal neither shows what is typed nor changes it: Enter stays the key that the
 /// view knows. Ctrl-C is a signal still. The terminal is as it was when this is dropped.
-pub(super) struct TypeAhead(Option<Termios>);
+pub(super) struct TypeAhead;
 
 impl TypeAhead {
     pub(super) fn keep() -> Self {
         // A terminal that is gone has no mode.
-        let before = tcgetattr(io::stdin()).ok();
-        if let Some(before) = &before {
+        if let Ok(before) = tcgetattr(io::stdin()) {
             let mut quiet = before.clone();
             quiet.local_modes.remove(LocalModes::ECHO);
             quiet.input_modes.remove(InputModes::ICRNL);
+            terminal_mode::keep(before);
             let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
         }
-        Self(before)
+        Self
     }
 }
 
 impl Drop for TypeAhead {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _gone = tcsetattr(io::stdin(), OptionalActions::Now, before);
-        }
+        terminal_mode::restore();
     }
 }
