@@ -72,6 +72,7 @@ impl RunState {
             variables: self.facts.variables.clone(),
             spec: spec.verify.clone(),
             setup: spec.needs.setup.clone(),
+            setup_folder: spec.needs.setup_folder,
             run: self.arguments.name.clone(),
             repo: spec.repo.clone(),
             subfolder: spec.subfolder.clone(),

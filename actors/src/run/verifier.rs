@@ -12,7 +12,7 @@ use engine::ports::{
     EndCause, IsolationError, LandingTask, MergedWorkspace, OwnerEnd, ShortOutput, VariableChoice,
 };
 use engine::verification::{FailedVerification, Merged, VerificationError, Verifier};
-use protocol::{EventKind, FailingStart, RepoPath, RunName, VerifySpec, error_chain};
+use protocol::{EventKind, FailingStart, RepoPath, RunName, SetupFolder, VerifySpec, error_chain};
 use ractor::ActorRef;
 use tokio::time::{Instant, sleep_until};
 
@@ -32,6 +32,8 @@ pub(super) struct VerifierArguments {
     pub(super) spec: VerifySpec,
     /// The set-up commands of the workspaces of the run.
     pub(super) setup: Vec<String>,
+    /// The folder in which these run.
+    pub(super) setup_folder: SetupFolder,
     pub(super) run: RunName,
     pub(super) repo: PathBuf,
     /// The folder in which the commands work, relative to the root.
@@ -111,7 +113,8 @@ impl WorkVerifier {
         let landings = workspace.merge(tasks).await.map_err(|error| impossible(&error))?;
         let (number, scripts) = (self.verifications, self.arguments.spec.commands.clone());
         let file = |at| format!("{number}-{at}.log");
-        let failed = match self.run_all(&scripts, workspace.root(), file).await? {
+        let root = workspace.root();
+        let failed = match self.run_all(&scripts, (root, &self.folder(root)), file).await? {
             Ended::Succeeded => None,
             Ended::Failed(failed) => Some(failed),
         };
@@ -131,7 +134,13 @@ impl WorkVerifier {
         let scripts = self.arguments.setup.clone();
         if !scripts.is_empty() {
             let file = |at| format!("setup-{at}.log");
-            if let Ended::Failed(failed) = self.run_all(&scripts, workspace.root(), file).await? {
+            let root = workspace.root();
+            let folder = match self.arguments.setup_folder {
+                SetupFolder::WorkingFolder => self.folder(root),
+                SetupFolder::Root => root.to_owned(),
+            };
+            let ended = self.run_all(&scripts, (root, &folder), file).await?;
+            if let Ended::Failed(failed) = ended {
                 let message = format!("set-up {}", failed.message);
                 return Err(VerificationError::Impossible(message));
             }
@@ -146,13 +155,13 @@ impl WorkVerifier {
     async fn run_all(
         &self,
         scripts: &[String],
-        root: &Path,
+        places: (&Path, &Path),
         file: impl Fn(usize) -> String,
     ) -> Result<Ended, VerificationError> {
         let deadline = Instant::now() + self.arguments.spec.limit.min(LONGEST);
         let mut ended = Ok(Ended::Succeeded);
         for (at, script) in (1..).zip(scripts) {
-            ended = self.run(script, root, &file(at), deadline).await;
+            ended = self.run(script, places, &file(at), deadline).await;
             if !matches!(ended, Ok(Ended::Succeeded)) {
                 break;
             }
@@ -168,7 +177,7 @@ impl WorkVerifier {
     async fn run(
         &self,
         script: &str,
-        root: &Path,
+        (root, folder): (&Path, &Path),
         file: &str,
         deadline: Instant,
     ) -> Result<Ended, VerificationError> {
@@ -180,7 +189,7 @@ impl WorkVerifier {
         let request = CommandRequest {
             script: script.to_owned(),
             arguments: Vec::new(),
-            folder: self.folder(root),
+            folder: folder.to_owned(),
             environment: self.environment(root),
             output: output.join(file),
             keep: *keep,

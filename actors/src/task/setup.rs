@@ -2,7 +2,7 @@
 
 use engine::ports::{IsolationError, Workspace as Place};
 use engine::task::Input;
-use protocol::{EventKind, Failure, FailureClass, Phase};
+use protocol::{EventKind, Failure, FailureClass, Phase, SetupFolder};
 use ractor::ActorRef;
 
 use super::setup_progress::SetupProgress;
@@ -23,9 +23,13 @@ impl TaskState {
         self.progress(Phase::SettingUp, None);
         let task = myself.clone();
         let attempt = self.lifecycle.attempt();
-        let start = worker_setup::start(&self.arguments, place, attempt, move |report| {
+        let mut start = worker_setup::start(&self.arguments, place, attempt, move |report| {
             let _gone = task.cast(TaskMessage::Reported(report)); // the task may be gone
         });
+        match self.arguments.needs.setup_folder {
+            SetupFolder::WorkingFolder => {}
+            SetupFolder::Root => start.folder.clone_from(&start.root),
+        }
         let (scripts, work) = (self.arguments.setup(), &self.arguments.spec.work);
         let setup = SetupRun::new(scripts, work, start, executor.clone());
         let inputs = self.arguments.inputs.clone();

@@ -66,8 +66,7 @@ impl ResolverAgent {
         let cases = cases(context, (&record, task), conflicts)?;
         let folder = tempfile::Builder::new().prefix("regatta-settle-").tempdir();
         let folder = folder.map_err(|error| machine(&error).hint(TEMPORARY_HINT))?;
-        let working_folder = &record.spec.subfolder;
-        let setup = lay_out(folder.path(), &cases, working_folder);
+        let setup = lay_out(folder.path(), &cases);
         let setup = setup.map_err(|error| machine(&error))?;
         let spec = self.spec(&runs.defaults().await, (&record, task), &cases, setup)?;
         let model = match &spec.tasks[0].work {

@@ -50,13 +50,9 @@ pub(super) fn cases<'a>(
 }
 
 /// Writes the files of all conflicts to `folder`, and returns the command that copies them into a
-/// workspace. It is run in the folder `working_folder` of the workspace.
-pub(super) fn lay_out(
-    folder: &Path,
-    cases: &[Case<'_>],
-    working_folder: &Path,
-) -> std::io::Result<String> {
-    let mut script = format!("set -e\ncd ./{}\n", up_from(working_folder));
+/// workspace, whatever the folder in which it runs.
+pub(super) fn lay_out(folder: &Path, cases: &[Case<'_>]) -> std::io::Result<String> {
+    let mut script = String::from("set -e\ncd -- \"$REGATTA_WORKSPACE\"\n");
     for (number, Case { path, sides, folder: place, .. }) in cases.iter().enumerate() {
         let [base, ours, theirs] = sides.texts();
         let contents = [("BASE", base), ("OURS", ours), ("THEIRS", theirs)];
@@ -174,9 +170,9 @@ mod tests {
                 "{text}"
             );
             let folder = tempfile::tempdir().unwrap();
-            lay_out(folder.path(), &cases, Path::new(subfolder)).unwrap();
+            lay_out(folder.path(), &cases).unwrap();
             let script = std::fs::read_to_string(folder.path().join("lay-out.sh")).unwrap();
-            assert!(script.starts_with(&format!("set -e\ncd ./{up}\n")), "{script}");
+            assert!(script.starts_with("set -e\ncd -- \"$REGATTA_WORKSPACE\"\n"), "{script}");
             assert!(script.contains(" > ./lib/a.txt\n"), "{script}");
         }
     }

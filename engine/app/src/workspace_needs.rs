@@ -6,7 +6,9 @@ use std::path::Path;
 
 use config::Setting;
 use isolation::CarryGlobs;
-use protocol::{CarryDefault, IsolationMode, TaskNeeds, WorkspaceKind, WorkspaceNeeds};
+use protocol::{
+    CarryDefault, IsolationMode, SetupFolder, TaskNeeds, WorkspaceKind, WorkspaceNeeds,
+};
 
 use crate::each::refuse_placeholders;
 use crate::error::{Error, ErrorKind};
@@ -73,9 +75,14 @@ pub fn workspace_needs(
         }
         None => (settings.carry.value.clone(), CarryDefault::default()),
     };
-    let setup = setup.map_or_else(|| settings.setup.value.clone(), <[String]>::to_vec);
+    let (setup, setup_folder) = match (setup, settings.setup.origin.project_root()) {
+        (Some(given), _) => (given.to_vec(), SetupFolder::WorkingFolder),
+        (None, None) => (settings.setup.value.clone(), SetupFolder::WorkingFolder),
+        // What the user has trusted are the files as they are named from there.
+        (None, Some(_)) => (settings.setup.value.clone(), SetupFolder::Root),
+    };
     let carry_limit = settings.carry_limit;
-    Ok(WorkspaceNeeds { setup, carry, carry_default, carry_limit })
+    Ok(WorkspaceNeeds { setup, setup_folder, carry, carry_default, carry_limit })
 }
 
 /// Returns the needs of a task's workspace that differ from those of its run.

@@ -1,7 +1,7 @@
 //! The errors of settings, and the origin of a value, which they quote.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::key::Key;
 use crate::mistake::Mistake;
@@ -115,6 +115,20 @@ pub enum Origin {
         /// The option, as it was typed: `--jobs`.
         flag: String,
     },
+}
+
+impl Origin {
+    /// Returns the root of the project whose settings file has the value.
+    #[must_use]
+    pub fn project_root(&self) -> Option<&Path> {
+        match self {
+            Self::Project { file, .. } => file.parent()?.parent(),
+            Self::BuiltIn
+            | Self::User { .. }
+            | Self::Environment { .. }
+            | Self::CommandLine { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for Origin {

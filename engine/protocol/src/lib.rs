@@ -62,7 +62,7 @@ pub use message::{
 };
 pub use model_route::{ModelRoute, ModelRouteError, is_api_version};
 pub use name::{GroupName, NameError, RunName, TaskName};
-pub use needs::{CarryDefault, OwnNeeds, TaskNeeds, WorkspaceNeeds};
+pub use needs::{CarryDefault, OwnNeeds, SetupFolder, TaskNeeds, WorkspaceNeeds};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use question::{Question, QuestionChoice};

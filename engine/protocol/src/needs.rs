@@ -9,6 +9,9 @@ pub struct WorkspaceNeeds {
     /// The shell scripts that set the workspace up before its worker starts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
+    /// The folder in which these scripts run.
+    #[serde(default, skip_serializing_if = "SetupFolder::is_working_folder")]
+    pub setup_folder: SetupFolder,
     /// The globs of the ignored files that are copied into the workspace, relative to the root of
     /// the repository.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -19,6 +22,24 @@ pub struct WorkspaceNeeds {
     /// The maximum total size in bytes of the files that are copied.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub carry_limit: u64,
+}
+
+/// The folder of a workspace in which the scripts run that set it up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SetupFolder {
+    /// That in which the task works.
+    #[default]
+    WorkingFolder,
+    /// Its root: the scripts of a project's settings.
+    Root,
+}
+
+impl SetupFolder {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_working_folder(&self) -> bool {
+        *self == Self::WorkingFolder
+    }
 }
 
 /// Which ignored files are copied into a workspace if nobody names any.
@@ -58,6 +79,7 @@ impl WorkspaceNeeds {
         let mut needs = self.clone();
         if let Some(setup) = setup {
             needs.setup.clone_from(setup);
+            needs.setup_folder = SetupFolder::WorkingFolder;
         }
         if let Some(carry) = carry {
             needs.carry.clone_from(carry);
@@ -140,13 +162,18 @@ mod tests {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let run = WorkspaceNeeds {
             setup: words(&["all"]),
+            setup_folder: SetupFolder::Root,
             carry: words(&["a"]),
             carry_default: CarryDefault::IncludeFile,
             carry_limit: 7,
         };
         assert_eq!(run.of_task(&TaskNeeds::default()), run);
         let own = TaskNeeds { setup: Some(words(&["own"])), carry: None };
-        let expected = WorkspaceNeeds { setup: words(&["own"]), ..run.clone() };
+        let expected = WorkspaceNeeds {
+            setup: words(&["own"]),
+            setup_folder: SetupFolder::WorkingFolder,
+            ..run.clone()
+        };
         assert_eq!(run.of_task(&own), expected);
         let nothing = TaskNeeds { setup: Some(Vec::new()), carry: Some(Vec::new()) };
         let expected = WorkspaceNeeds {
