@@ -18,6 +18,7 @@ pub mod run_log;
 mod runtime;
 mod session;
 mod signals;
+mod terminal_mode;
 #[cfg(feature = "tui")]
 mod view;
 

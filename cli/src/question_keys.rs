@@ -2,19 +2,14 @@
 //! and the terminal is as it was before as soon as no question is open.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protocol::QuestionId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::getpgrp;
 use rustix::termios::{
-    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
-    tcgetpgrp, tcsetattr,
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr, tcsetattr,
 };
 
-/// The mode of the terminal before the question; `None` if no question is open. A signal that ends the
-/// process at once has to find it.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+use crate::terminal_mode::{is_in_foreground, keep, restore};
 
 /// Reads the keys that answer questions.
 #[derive(Debug, Default)]
@@ -68,23 +63,6 @@ impl Drop for QuestionKeys {
     }
 }
 
-/// Puts the terminal into the mode that it had before a question.
-pub(crate) fn restore() {
-    let before = before().take();
-    if let (Some(mode), true) = (before, is_in_foreground()) {
-        let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &mode); // the terminal may be gone
-    }
-}
-
-fn before() -> MutexGuard<'static, Option<Termios>> {
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A terminal that does not control the program has no foreground.
-fn is_in_foreground() -> bool {
-    tcgetpgrp(io::stdin()).map_or(true, |group| group == getpgrp())
-}
-
 /// Whether the terminal gives keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entered {
@@ -107,7 +85,7 @@ fn enter() -> Entered {
     keys.special_codes[SpecialCodeIndex::VMIN] = 1;
     keys.special_codes[SpecialCodeIndex::VTIME] = 0;
     // A shell may have changed the mode while the program was stopped.
-    before().get_or_insert(now);
+    keep(now);
     match tcsetattr(io::stdin(), OptionalActions::Flush, &keys) {
         Ok(()) => Entered::Now,
         Err(_gone) => Entered::Never,
