@@ -29,5 +29,5 @@ pub(crate) fn earlier(path: &Path) -> Earlier {
     };
     let left_out = left_out.iter().filter(is_message).count();
     let entries = shown.iter().filter_map(|place| session.entry(*place, None).cloned()).collect();
-    Earlier { entries, left_out }
+    Earlier { entries, left_out, is_printed: false }
 }

@@ -204,7 +204,8 @@ impl SessionSwitch<'_> {
         let log = Sessions::continued(log.path.clone()).unwrap_or(log);
         let next = NextLog { log, text: None, note: None };
         let opened = self.open_log(next, model).await?;
-        Ok(OpenedSession { earlier: Earlier::default(), ..opened })
+        let earlier = Earlier { is_printed: true, ..opened.earlier };
+        Ok(OpenedSession { earlier, ..opened })
     }
 
     async fn open_log(

@@ -27,6 +27,8 @@ pub(crate) struct Earlier {
     pub(crate) entries: Vec<SessionEntry>,
     /// The number of messages before those.
     pub(crate) left_out: usize,
+    /// Whether the view has printed it.
+    pub(crate) is_printed: bool,
 }
 
 impl Earlier {
@@ -51,8 +53,18 @@ impl Earlier {
 }
 
 impl ViewState {
-    /// Prints what was said before, and one line that counts what is left out of it.
+    /// Prints what was said before, unless it is printed, and displays what it leaves: the size of the context,
+    /// and what is to be done.
     pub(super) fn earlier(&mut self, earlier: &Earlier) {
+        if !earlier.is_printed {
+            self.print_earlier(earlier);
+        }
+        self.status.context = context_of(&earlier.entries);
+        self.todos = last_todos(&earlier.entries);
+    }
+
+    /// Prints what was said before, and one line that counts what is left out of it.
+    fn print_earlier(&mut self, earlier: &Earlier) {
         let entries = &earlier.entries;
         let (mut shown, mut lines) = (Vec::new(), 0);
         for (at, entry) in entries.iter().enumerate().rev() {
@@ -71,8 +83,6 @@ impl ViewState {
             self.note(NoteKind::Info, text);
         }
         shown.into_iter().rev().flatten().for_each(|entry| self.print(entry));
-        self.status.context = context_of(entries);
-        self.todos = last_todos(entries);
     }
 }
 
@@ -213,6 +223,10 @@ mod tests {
         (0..count).map(|number| SessionEntry::message(prompt(number))).collect()
     }
 
+    fn earlier(entries: Vec<SessionEntry>, left_out: usize) -> Earlier {
+        Earlier { entries, left_out, is_printed: false }
+    }
+
     fn texts(earlier: &Earlier) -> Vec<Entry> {
         let mut view = test_view();
         view.earlier(earlier);
@@ -221,14 +235,14 @@ mod tests {
 
     #[test]
     fn a_long_conversation_is_printed_from_its_end_and_what_is_left_out_is_counted() {
-        let printed = texts(&Earlier { entries: entries(LINES + 5), left_out: 7 });
+        let printed = texts(&earlier(entries(LINES + 5), 7));
         assert_eq!(printed.len(), LINES + 1);
         let Entry::Note(NoteKind::Info, note) = &printed[0] else { panic!("{:?}", printed[0]) };
         assert_eq!(note, "… 12 earlier messages not displayed");
         assert_eq!(printed[1], Entry::Prompt("prompt 5".to_owned()));
         let last = Entry::Prompt(format!("prompt {}", LINES + 4));
         assert_eq!(printed.last(), Some(&last));
-        assert_eq!(texts(&Earlier { entries: entries(2), left_out: 0 }).len(), 2);
+        assert_eq!(texts(&earlier(entries(2), 0)).len(), 2);
         assert_eq!(texts(&Earlier::default()), []);
     }
 
@@ -242,9 +256,14 @@ mod tests {
                 "totalTokens": 100, "cost": null } } }));
         let compacted = entry(json!({ "type": "compaction", "summary": "s", "tokensBefore": 9 }));
         let mut view = test_view();
-        view.earlier(&Earlier { entries: vec![answered.clone()], left_out: 0 });
+        view.earlier(&earlier(vec![answered.clone()], 0));
         assert_eq!(view.status.context, 100);
-        view.earlier(&Earlier { entries: vec![answered, compacted], left_out: 0 });
+        assert_eq!(view.take_finished(80).len(), 1);
+        let printed = Earlier { is_printed: true, ..earlier(vec![answered.clone()], 0) };
+        view.status.context = 0;
+        view.earlier(&printed);
+        assert_eq!((view.status.context, view.take_finished(80)), (100, Vec::new()));
+        view.earlier(&earlier(vec![answered, compacted], 0));
         assert_eq!(view.status.context, 0);
     }
 }
