@@ -4,9 +4,11 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 
 use actors::{Answerer, Engine, OpenSessionError};
+use engine::exit_code::Interruption;
 use engine::prompt::SystemPrompt;
 use protocol::ExitCode;
 use serde_json::{Value, json};
+use store::is_log_open;
 
 use super::approval_notes;
 use super::note::note;
@@ -16,8 +18,8 @@ use crate::notifier::Notifier;
 use crate::render::{self, Terminal, shell_word, shell_words};
 use crate::run_log::Log;
 use crate::session::{
-    PipedRole, SessionPlace, SessionPlan, can_choose, choose, pick, plan_with, read_piped,
-    sessions_in, usable_model,
+    PipedRole, SessionPlace, SessionPlan, can_choose, choose, pick, plan_with, prompt_parts,
+    read_piped, sessions_in, usable_model,
 };
 use crate::signals::{self, Signals, exit_now};
 use regatta::app_context::AppContext;
@@ -136,7 +138,8 @@ struct Prepared<'a> {
     isolation: Option<Isolation<'a>>,
 }
 
-/// Finds a model that can be used, opens the engine, and makes the workspace of an isolated session.
+/// Checks the options, finds a model that can be used, opens the engine, and makes the workspace of an
+/// isolated session.
 ///
 /// # Errors
 /// One of these cannot be had, or a signal came. Nothing of it is left.
@@ -146,10 +149,12 @@ async fn prepare<'a>(
     (folder, chosen, prompts): (&WorkingFolder, &ChosenLog, &Prompts),
     signals: &mut Signals,
 ) -> Result<Prepared<'a>, Error> {
-    let stopped = |why| {
-        let stopped = Error::usage("stopped before anything was started");
-        stopped.exit(signals::exit_code(why))
-    };
+    let stopped = |why| stopped("stopped before anything was started", why);
+    let parts = prompt_parts(args)?;
+    if args.isolated && is_log_open(&chosen.path).unwrap_or(false) {
+        return Err(in_use(Error::new(ErrorKind::Machine, NOT_OPENED), chosen)
+            .because("another session has it open"));
+    }
     let model = tokio::select! {
         model = usable_model(app, args, chosen) => model?,
         why = signals.next() => return Err(stopped(why)),
@@ -159,20 +164,21 @@ async fn prepare<'a>(
         placed = place(app, (args, globals), &engine, folder, (chosen, prompts)) => placed,
         why = signals.next() => Err(stopped(why)),
     };
-    let planned = match placed {
+    match placed {
         Ok((place, isolation)) => {
-            let plan = plan_with(app, args, &place, chosen, model).await;
-            plan.map(|plan| (plan, place, isolation))
+            let plan = plan_with(app, args, &place, chosen, (model, parts)).await;
+            Ok(Prepared { engine, plan, place, isolation })
         }
-        Err(error) => Err(error),
-    };
-    match planned {
-        Ok((plan, place, isolation)) => Ok(Prepared { engine, plan, place, isolation }),
         Err(error) => {
             engine.close().await;
             Err(error)
         }
     }
+}
+
+/// Returns the error of what a signal has stopped.
+fn stopped(what: &str, why: Interruption) -> Error {
+    Error::usage(what).exit(signals::exit_code(why))
 }
 
 /// Returns the first line of a session: where it works, in place, if it has tools, and which context files
@@ -356,13 +362,19 @@ fn write_lines(lines: &[Value]) -> io::Result<()> {
     out.flush()
 }
 
+const NOT_OPENED: &str = "cannot open the session";
+
 /// Returns why a session was not opened. One that is open elsewhere can be forked.
 fn not_opened(refused: &OpenSessionError, log: &ChosenLog) -> Error {
-    let error =
-        Error::new(ErrorKind::Machine, "cannot open the session").because(refused.to_string());
-    if !refused.to_string().contains("has it open") {
-        return error;
+    let error = Error::new(ErrorKind::Machine, NOT_OPENED).because(refused.to_string());
+    match refused.to_string().contains("has it open") {
+        true => in_use(error, log),
+        false => error,
     }
+}
+
+/// Adds what can be done about a session that is open elsewhere.
+fn in_use(error: Error, log: &ChosenLog) -> Error {
     let file = render::shell_word(&log.path.to_string_lossy());
     error.hint(format!("regatta --fork {file} … (continues a copy)"))
 }

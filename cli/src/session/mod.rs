@@ -30,6 +30,7 @@ pub(crate) use log_choice::{choose, sessions_in};
 pub(crate) use log_question::{can_choose, has_person, is_confirmed, pick};
 #[cfg(feature = "tui")]
 pub(crate) use mentions::Mentions;
+pub(crate) use prompt_parts::prompt_parts;
 pub(crate) use setup::{SessionPlace, SessionPlan, plan_with, usable_model};
 pub(crate) use standard_input::{PipedRole, may_be_piped, read_piped};
 #[cfg(feature = "tui")]

@@ -14,7 +14,7 @@ use crate::render::one_line;
 ///
 /// # Errors
 /// An option names a file that cannot be read.
-pub(super) fn prompt_parts(args: &LaunchArgs) -> Result<PromptParts, Error> {
+pub(crate) fn prompt_parts(args: &LaunchArgs) -> Result<PromptParts, Error> {
     let own = option("--system-prompt", args.system_prompt.as_deref())?;
     Ok(PromptParts {
         role: own.map_or(Role::Assistant, Role::Own),

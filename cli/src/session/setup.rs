@@ -7,6 +7,7 @@ use actors::{SessionSpec, ToolSetup};
 use engine::approvals::ApprovalPolicy;
 use protocol::{ModelRoute, WorkspaceKind};
 
+#[cfg(feature = "tui")]
 use super::prompt_parts::prompt_parts;
 use crate::args::{GivenKey, LaunchArgs};
 use regatta::app_context::AppContext;
@@ -60,7 +61,9 @@ pub(crate) async fn plan(
     place: &SessionPlace,
     log: &ChosenLog,
 ) -> Result<SessionPlan, Error> {
-    plan_with(app, args, place, log, usable_model(app, args, log).await?).await
+    let parts = prompt_parts(args)?;
+    let model = usable_model(app, args, log).await?;
+    Ok(plan_with(app, args, place, log, (model, parts)).await)
 }
 
 /// Chooses the model of a session, and checks that it can be used.
@@ -84,20 +87,17 @@ pub(crate) async fn usable_model(
     Ok(chosen)
 }
 
-/// Returns what a session with this model is opened with.
-///
-/// # Errors
-/// A file that an option names cannot be read.
+/// Returns what a session with this model and these parts of its prompt is opened with.
 pub(crate) async fn plan_with(
     app: &AppContext,
     args: &LaunchArgs,
     place: &SessionPlace,
     log: &ChosenLog,
-    chosen: ChosenModel,
-) -> Result<SessionPlan, Error> {
+    (chosen, parts): (ChosenModel, PromptParts),
+) -> SessionPlan {
     let ChosenModel { model, fallbacks, mut notes } = chosen;
     let copy_of = place.isolated.as_ref().map(|isolated| isolated.repository().to_owned());
-    let parts = PromptParts { copy_of, ..prompt_parts(args)? };
+    let parts = PromptParts { copy_of, ..parts };
     let prompt = session_prompt(parts, &place.works_in(), &app.places, app.clock.now()).await;
     let (system, about_files) = prompt;
     notes.extend(about_files);
@@ -112,7 +112,7 @@ pub(crate) async fn plan_with(
     let approvals = ApprovalPolicy::from(app.settings.approvals(args.approval_mode));
     let approvals = approvals.in_workspace(place.workspace());
     let tools = ToolSetup { only: args.allowed_tools(), approvals, ..tools };
-    Ok(SessionPlan { spec, tools, notes })
+    SessionPlan { spec, tools, notes }
 }
 
 /// The model of a session.

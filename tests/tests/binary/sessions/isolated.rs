@@ -135,6 +135,10 @@ fn what_cannot_be_isolated_is_one_clear_error_and_a_repository_without_a_commit_
         let is_one = refused.stderr.matches("error: ").count() == 1;
         assert!(is_one && refused.stderr.contains(why) && refused.stdout.is_empty(), "{refused}");
     }
+    let missing = session(&place, &model, unborn.root()).words("--system-prompt nope.md hi").run();
+    assert!(missing.stderr.contains("there is no file `nope.md`"), "{missing}");
+    let runs = place.regatta(unborn.root()).words("runs").run();
+    assert!(runs.stdout.starts_with("there is no run yet"), "{runs}");
     assert_eq!(place.home().session_files().len(), 0);
     let alone = place.regatta(unborn.root()).words("-p --isolation worktree hi").run();
     assert!(alone.stderr.contains("--isolated"), "{alone}");
