@@ -11,10 +11,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use actors::Events;
-use config::{Alert, Settings};
+use config::Alert;
+use regatta::app_context::AppContext;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
+pub(crate) use self::command::end_all;
+use self::command::{Commands, Warnings};
 use self::notice::Watched;
 use crate::process;
 use crate::render::{cut, one_line};
@@ -30,13 +33,14 @@ const LONGEST: usize = 200;
 
 /// Watches the events of an engine.
 #[derive(Debug)]
-pub(crate) struct Notifier(JoinSet<Option<String>>);
+pub(crate) struct Notifier(JoinSet<Warnings>);
 
 impl Notifier {
     /// Begins to tell what the settings ask for of these events. Sessions work in `folder`; each run says
     /// where it works.
-    pub(crate) fn watch(settings: &Settings, folder: &Path, events: Events) -> Self {
-        let (commands, alert) = (settings.notify.value.clone(), settings.alert.value);
+    pub(crate) fn watch(app: &AppContext, folder: &Path, events: Events) -> Self {
+        let commands = Commands::new(app.settings.notify.clone(), app.places.clone());
+        let alert = app.settings.alert.value;
         let mut watching = JoinSet::new();
         if !commands.is_empty() || alert != Alert::None {
             watching.spawn(follow(events, Watched::new(folder), commands, alert));
@@ -47,31 +51,29 @@ impl Notifier {
     /// Waits until all of the events are told of, but not for long, and warns if that has failed. The engine must
     /// be closed.
     pub(crate) async fn finish(mut self) {
-        let warning = match timeout(LAST, self.0.join_next()).await {
-            Ok(Some(Ok(warning))) => warning,
-            Ok(Some(Err(_)) | None) => None, // it crashed, or there was nothing to watch
-            Err(_elapsed) => Some(command::too_long(LAST)),
+        let warnings = match timeout(LAST, self.0.join_next()).await {
+            Ok(Some(Ok(warnings))) => warnings.lines(),
+            Ok(Some(Err(_)) | None) => Vec::new(), // it crashed, or there was nothing to watch
+            Err(_elapsed) => vec![command::too_long(LAST)],
         };
-        if let Some(warning) = warning {
-            process::notify(&warning);
-        }
+        warnings.iter().for_each(|warning| process::notify(warning));
     }
 }
 
-/// Tells of events until they end. Returns a warning about the first failure.
+/// Tells of events until they end.
 async fn follow(
     mut events: Events,
     mut watched: Watched,
-    commands: Vec<String>,
+    commands: Commands,
     alert: Alert,
-) -> Option<String> {
-    let (mut waiting, mut warning) = (VecDeque::new(), None);
+) -> Warnings {
+    let (mut waiting, mut warnings) = (VecDeque::new(), Warnings::default());
     loop {
         let mut first = None;
         if waiting.is_empty() {
             first = events.recv().await;
             if first.is_none() {
-                return warning;
+                return warnings;
             }
         }
         for event in first.into_iter().chain(iter::from_fn(|| events.take())) {
@@ -81,10 +83,7 @@ async fn follow(
         let text = sequence(alert, &notice.text);
         // A terminal may take nothing for a while.
         let _slow = timeout(RINGING, spawn_blocking(move || ring(&text))).await;
-        for command in &commands {
-            let ended = command::run(command, &notice.json).await;
-            warning = warning.or(ended.err());
-        }
+        commands.run(&notice.json, &mut warnings).await;
     }
 }
 

@@ -8,7 +8,7 @@ use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
-use crate::terminal_mode;
+use crate::{notifier, terminal_mode};
 use regatta::error::{Error, ErrorKind};
 
 /// A listener for signals.
@@ -61,6 +61,7 @@ pub(crate) fn exit_code(interruption: Interruption) -> ExitCode {
 /// Exits at once, without cleanup. The next start recovers the unfinished work.
 pub(crate) fn exit_now(interruption: Interruption) -> ! {
     terminal_mode::restore();
+    notifier::end_all();
     std::process::exit(i32::from(u8::from(exit_code(interruption))))
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use config::DataPaths;
+use config::{DataPaths, Origin, Setting};
 use engine::fault::Faults;
 use engine::ports::Repository;
 use exec::EnvironmentRules;
@@ -27,7 +27,7 @@ use crate::args::{Arguments, Command, Execution, Globals, Parsed, Resolver, Retr
 use crate::render::{self, CommandHints, OutputStreams, View};
 use crate::resolve::{Defaults, ResolvedRun, RunRequest, refuse_inside_task};
 use crate::run_log::Log;
-use crate::{process, runtime};
+use crate::{notifier, process, runtime};
 use regatta::app_context::AppContext;
 use regatta::error::Error;
 use regatta::model::{LocalSources, routes};
@@ -127,6 +127,7 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
 fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<ExitCode, Error> {
     let runtime = runtime::start()?;
     let end = runtime.block_on(work(Log::install()));
+    notifier::end_all();
     // The runtime does not wait for threads that are still blocked.
     runtime.shutdown_background();
     end
@@ -135,7 +136,8 @@ fn in_runtime(work: impl AsyncFnOnce(Log) -> Result<ExitCode, Error>) -> Result<
 /// Returns the context with the command of `--notify`, if there is one, in place of those of the settings.
 fn told_by(mut app: AppContext, command: Option<&String>) -> AppContext {
     if let Some(command) = command {
-        app.settings.notify.value = vec![command.clone()];
+        let origin = Origin::CommandLine { flag: "--notify".to_owned() };
+        app.settings.notify = Setting { value: vec![command.clone()], origin };
     }
     app
 }

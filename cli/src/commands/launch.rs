@@ -83,7 +83,7 @@ pub(super) async fn run(
     };
     #[cfg(feature = "tui")]
     let mode = plan.tools.mode.clone();
-    let notifier = Notifier::watch(&app.settings, &folder.path, engine.listen().await);
+    let notifier = Notifier::watch(app, &folder.path, engine.listen().await);
     let opened = engine.open_session(plan.spec, plan.tools.answered_by(answerer)).await;
     let (session, events) = match opened {
         Ok(opened) => opened,

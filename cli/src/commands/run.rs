@@ -62,7 +62,7 @@ pub async fn execute(
         let _said_later = make_private(&workspaces);
     }
     let engine = app.open_engine(spec.jobs).await?;
-    let notifier = Notifier::watch(&app.settings, &spec.repo, engine.listen().await);
+    let notifier = Notifier::watch(app, &spec.repo, engine.listen().await);
     let (mut display, answerer) = start_display(app, show)?;
     let notes = display.notes();
     approval_notes::of_run(&spec, answerer).into_iter().for_each(|line| notes.say(line));

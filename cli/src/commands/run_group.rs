@@ -177,7 +177,7 @@ impl GroupRequest<'_> {
         let mut display = self.display(repositories, capacity)?;
         display.show(engine.listen().await);
         let folder = Path::new(".");
-        let notifier = Notifier::watch(&self.app.settings, folder, engine.listen().await);
+        let notifier = Notifier::watch(self.app, folder, engine.listen().await);
         let state = Arc::new(GroupState::default());
         let cancelled = Arc::clone(&state);
         let cancel = move |how, why| cancelled.cancel(how, why);

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::{
-    DataPaths, Key, LoadedSettings, Origin, ProjectMark, ProjectSettings, Settings, Sources,
+    DataPaths, Key, LoadedSettings, Origin, ProjectMark, ProjectSettings, Setting, Settings,
+    Sources,
 };
 use isolation::git_state_at;
 use protocol::error_chain;
@@ -60,6 +61,21 @@ pub(crate) fn settings_of(
     // In the workspace of a task, the task may have written the settings.
     let trust_file = (!is_in_task()).then(|| TrustFile::new(places.trust_file()));
     load_settings(&sources, root.as_deref(), trust_file.as_ref())
+}
+
+/// Returns whether a setting of the project at `root` has its value still, and the user trusts that with
+/// the files that it runs now.
+#[must_use]
+pub fn counts_still<T: PartialEq>(
+    places: &DataPaths,
+    root: &Path,
+    setting: &Setting<T>,
+    of: impl FnOnce(&Settings) -> &Setting<T>,
+) -> bool {
+    project_settings(places, Some(root)).is_ok_and(|now| {
+        let now = of(&now.loaded.settings);
+        now.value == setting.value && now.origin.project_root() == setting.origin.project_root()
+    })
 }
 
 /// Loads the settings with those of the project at `root`, if one is given. Without a `trust_file` none of

@@ -3,8 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use test_limit::eventually;
+use tests::sandbox::Processes;
 
 use super::approvals::asked;
 use super::kit::PacedModel;
@@ -37,7 +39,7 @@ fn a_command_gets_a_question_and_the_end_of_a_run_and_of_a_turn_and_its_failure_
     assert_eq!((&question["type"], &question["task"]), (&json!("question"), &json!("do-one")));
     let diff = "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+one\n";
     assert_eq!(question["question"]["diff"], diff, "{question}");
-    assert!(screen.bytes().contains('\u{7}'), "the bell rings");
+    eventually(PATIENCE, "the bell rings", || screen.bytes().contains('\u{7}'));
     assert_eq!(asked(&screen, "? y once · s session · a always · n no · d details"), "do-one");
     screen.press("d");
     screen.until("the diff", |text| text.contains("  +++ b/new.txt") && text.contains("  +one"));
@@ -55,4 +57,23 @@ fn a_command_gets_a_question_and_the_end_of_a_run_and_of_a_turn_and_its_failure_
     print.wait();
     let turn = &told()[2];
     assert_eq!((&turn["type"], &turn["answer"]), (&json!("turn_end"), &json!("all is said")));
+}
+
+#[test]
+fn a_command_that_runs_is_killed_with_its_processes_where_a_signal_ends_the_program_at_once() {
+    let place = sandbox();
+    let repository = place.repository();
+    let file = place.folder().join("id");
+    let command = format!("sleep 600 & echo $! > '{}'; wait", file.display());
+    let run = place.run_in(&repository).arg("--notify").arg(command).exec("true").start();
+    let read = || fs::read_to_string(&file).unwrap_or_default();
+    eventually(PATIENCE, "the command runs", || read().ends_with('\n'));
+    let below = Processes::below(run.id());
+    let id = read().trim().to_owned();
+    let sleep = below.iter().find(|process| process.id.to_string() == id).expect("it lives");
+    eventually(PATIENCE, "it is killed", || {
+        let _ended = kill_process(run.id(), Signal::INT);
+        !sleep.is_alive()
+    });
+    run.wait();
 }

@@ -91,6 +91,39 @@ fn a_command_that_is_not_known_is_trusted_until_the_next_commit_with_other_files
 }
 
 #[test]
+fn what_a_trusted_project_runs_is_run_at_its_root_wherever_the_command_is() {
+    let place = sandbox();
+    let repository = place.repository();
+    let told = place.folder().join("told");
+    let proof = |name: &str| format!("#!/bin/sh\necho {name} >> '{}'\n", told.display());
+    for (path, text) in [
+        ("s.sh", proof("setup")),
+        ("n.sh", proof("notify")),
+        ("sub/s.sh", proof("other setup")),
+        ("sub/n.sh", proof("other notify")),
+    ] {
+        repository.write(path, text);
+        repository.make_executable(path);
+    }
+    repository.write(".regatta/config.yml", "isolation.setup: ./s.sh\nnotify: ./n.sh\n");
+    repository.commit("settings");
+    let _trusted = place.regatta(repository.root()).words("trust -y").run().expect_code(0);
+    let sub = repository.path("sub");
+    for (words, expected) in [
+        ("run", "setup\nnotify\n"),
+        ("run --verify true", "setup\nsetup\nnotify\n"),
+        ("run --setup ./s.sh --notify ./n.sh", "other setup\nother notify\n"),
+    ] {
+        let run = place.regatta(&sub).words(words).exec("echo x >> x.txt").run().expect_code(0);
+        assert_eq!(fs::read_to_string(&told).unwrap_or_default(), expected, "{words}: {run}");
+        fs::remove_file(&told).unwrap();
+    }
+    let run = place.regatta(place.folder()).words("run --exec true --repo").arg(&sub);
+    let run = run.run().expect_code(0);
+    assert_eq!(fs::read_to_string(&told).unwrap_or_default(), "setup\nnotify\n", "{run}");
+}
+
+#[test]
 fn what_a_task_writes_changes_nothing_in_its_run_and_a_task_trusts_nothing() {
     let place = sandbox();
     let repository = place.repository();
