@@ -325,7 +325,7 @@ mod tests {
             assert_eq!(parse(word), parse(command), "{word}");
         }
         for (word, said) in [
-            ("undo", "`!git restore FILE`"),
+            ("undo", "`!git diff`"),
             ("redo", "Up brings the last prompt back"),
             ("rewind", "/tree"),
             ("cost", "/cost is the command"),

@@ -11,13 +11,16 @@ const NO_MCP: &str = "MCP servers are not implemented yet; bash runs programs";
 const NO_EXTENSION: &str =
     "extensions are not implemented yet; AGENTS.md has what each model reads";
 const CONTEXT: &str = "AGENTS.md in the folder has what each model reads";
-const UNDO: &str = "`!git restore FILE` takes a change of a file back";
+const UNDO: &str =
+    "`!git diff` shows what has changed; `regatta --isolated` changes nothing until /land";
 
 /// The commands, sorted, and what to do instead.
 const COMMANDS: &[(&str, &str)] = &[
     ("add", "@FILE in the input sends the file"),
-    ("add-dir", "tools read any folder"),
+    ("add-dir", "commands read any folder; @FILE in the input sends a file"),
     ("agents", "`regatta run` runs prompts as tasks"),
+    ("allow", "/approvals"),
+    ("allowed-tools", "/approvals"),
     ("ask", "type the question"),
     ("bashes", "ask for it: the tool `job` lists what runs in the background"),
     ("btw", "type it: while the model works, it is part of the next request"),
@@ -34,6 +37,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("continue", "/resume"),
     ("copy", "`regatta logs SESSION` prints the answers"),
     ("debug", "`regatta -v` prints more"),
+    ("deny", "/approvals"),
     ("details", "Ctrl-T toggles full display of thinking"),
     ("doctor", "`regatta models` lists the models that can be used"),
     ("editor", "Ctrl-J begins a new line"),
@@ -67,9 +71,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("rename", "/name TEXT"),
     ("reset", "/new"),
     ("review", "ask for it: review the changes"),
+    ("revoke", "/approvals"),
     ("rewind", "/tree continues from an earlier entry; files stay as they are"),
     ("run", "!COMMAND runs a command"),
-    ("sandbox", "`regatta run` works in a copy"),
+    ("sandbox", "`regatta --isolated` works in a copy"),
     ("save", "each session is saved as it goes on"),
     ("security-review", "ask for it: review the changes for security"),
     ("session", "/cost prints the tokens and the cost of this session"),
@@ -98,6 +103,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("version", "`regatta --version` prints the version"),
     ("vim", "the keys are those of /help"),
     ("web", "there is no tool for the web; `!curl` fetches a page"),
+    ("worktree", "`regatta --isolated` works in a copy"),
+    ("yolo", "/approvals yolo"),
 ];
 
 /// Words of the table that are sent if they are typed without the `/`: they say what to do.

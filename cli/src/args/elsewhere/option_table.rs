@@ -61,12 +61,12 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         YOLO,
     ),
     ("-s=danger-full-access --sandbox=danger-full-access --sandbox=off --sandbox=none", IN_COPY, YOLO),
-    ("--sandbox -s=workspace-write", IN_COPY, "regatta run TASK (works in a copy)"),
+    ("--sandbox -s=workspace-write", IN_COPY, "--isolated"),
     ("-s=N", "--chunk N (so many items in a task)", "regatta run --each SPEC --chunk N --exec 'CMD {{items}}'"),
     // Git, make and curl have it.
     ("-s", "--quiet", "--quiet"),
     ("--docker --podman --container --rm", IN_COPY, "regatta run TASK (works in a copy)"),
-    ("--worktree -w", IN_COPY, "regatta run TASK (works in a copy)"),
+    ("--worktree -w", IN_COPY, "--isolated"),
     ("--read-only --readonly", "--merge none (your files stay as they are)", "--tools read"),
     ("--output-format=text --format=text", "leave it out: it prints text", "--mode text"),
     (
@@ -87,8 +87,8 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "--add-dir --include-directories",
-        "leave it out: a task reads any folder",
-        "leave it out: tools read any folder",
+        "leave it out: commands read any folder, other tools only the repository",
+        "leave it out: commands read any folder, other tools only the one of the session",
     ),
     ("--env -e", "<NAME=VALUE> regatta run --pass-env <NAME> …", "<NAME=VALUE> regatta …"),
     ("--watch --follow", "regatta logs RUN --follow", "regatta logs SESSION --follow"),

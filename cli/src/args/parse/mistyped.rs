@@ -284,6 +284,8 @@ fn instead_of(words: &[&str], folder: &Path) -> Vec<String> {
     };
     let of_run = || may_be_target(word).then(|| vec![with_targets("regatta runs show", words)]);
     let near_other = || {
+        // A short word is near to many.
+        let word = Some(*word).filter(|word| word.len() > 3)?;
         let name = nearest(word, elsewhere::spelled().chain(not_implemented::commands()))?;
         let words: Vec<_> = std::iter::once(name).chain(rest.iter().copied()).collect();
         known(&words)

@@ -50,11 +50,11 @@ impl RunRequest {
                 let alike = "each item makes the same task, because {{item}} is not in the TASK";
                 return (!prompt.contains("{{")).then(|| alike.to_owned());
             }
-            TaskSource::Each { pattern: WorkTemplate::Command(script), .. }
-            | TaskSource::Words { script: WorkTemplate::Command(script), .. } => {
-                let alike = "each item runs the same command, because {{item}} is not in --exec";
-                let names_item = script.contains("{{") || script.contains("REGATTA_ITEM");
-                return (!names_item).then(|| alike.to_owned());
+            TaskSource::Words { script: WorkTemplate::Command(script), words } => {
+                return same_command(script, words);
+            }
+            TaskSource::Each { pattern: WorkTemplate::Command(script), .. } => {
+                return same_command(script, &[]);
             }
             TaskSource::Words { script: WorkTemplate::Prompt(_), .. }
             | TaskSource::Plan(_)
@@ -78,4 +78,21 @@ impl RunRequest {
             format!("these are {count} tasks of one word each, the first is `{first}`; put a TASK of several words in quotes")
         })
     }
+}
+
+/// Returns a note about a command in which no item is named; `words` are the items of the command line.
+fn same_command(script: &str, words: &[String]) -> Option<String> {
+    if script.contains("{{") || script.contains("REGATTA_ITEM") {
+        return None;
+    }
+    let alike = "each item runs the same command, because {{item}} is not in --exec";
+    let is_one_word = !script.trim().contains(char::is_whitespace);
+    Some(match words.first() {
+        _ if script.contains("{}") => format!("{alike}; {{}} is not replaced"),
+        Some(word) if is_one_word => format!(
+            "{alike}: the command is `{script}`, and `{word}` is an item; put a command of several words in \
+             quotes"
+        ),
+        _ => alike.to_owned(),
+    })
 }

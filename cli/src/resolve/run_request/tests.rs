@@ -105,8 +105,12 @@ fn words_that_may_have_lost_their_quotes_are_remarked_upon() {
     }
     let tasks = vec!["a".to_owned(), "b".to_owned()];
     let words = RunArgs { exec: owned("make"), tasks, ..RunArgs::default() };
-    let told = RunRequest::parse(&words, None).unwrap().note();
-    assert!(told.is_some_and(|told| told.contains("the same command")));
+    let told = RunRequest::parse(&words, None).unwrap().note().unwrap();
+    assert!(
+        told.ends_with("is `make`, and `a` is an item; put a command of several words in quotes")
+    );
+    let told = command("wc -l {}").unwrap();
+    assert!(told.ends_with("because {{item}} is not in --exec; {} is not replaced"), "{told}");
 }
 
 #[test]
