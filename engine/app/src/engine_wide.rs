@@ -8,31 +8,64 @@ use engine::compaction::{
 };
 use engine::request::{FallbackRevert, RequestPolicy, RetryPolicy, Watchdog};
 
-/// The keys of these settings: what [`crate::AppContext::build`] and [`crate::AppContext::open_engine`] read.
-pub(crate) const ENGINE_WIDE: [Key; 22] = [
-    Key::IsolationDir,
-    Key::EditMode,
-    Key::EnvRemove,
-    Key::EnvKeepOnly,
-    Key::Prices,
-    Key::ProviderConcurrency,
-    Key::RetryEnabled,
-    Key::RetryMaxRetries,
-    Key::RetryBaseDelay,
-    Key::RetryOutage,
-    Key::RetryFallbackRevertPolicy,
-    Key::QuotaWait,
-    Key::CompactionEnabled,
-    Key::CompactionThresholdPercent,
-    Key::CompactionThresholdTokens,
-    Key::CompactionReserve,
-    Key::CompactionKeepRecent,
-    Key::BranchSummaryEnabled,
-    Key::BranchSummaryReserve,
-    Key::SessionsDurable,
-    Key::StreamFirstEventTimeout,
-    Key::StreamIdleTimeout,
-];
+/// Returns whether a key is of these settings: what [`crate::AppContext::build`] and
+/// [`crate::AppContext::open_engine`] read, and what tells of the work of an engine.
+pub(crate) fn is_engine_wide(key: Key) -> bool {
+    match key {
+        Key::IsolationDir
+        | Key::EditMode
+        | Key::Notify
+        | Key::Alert
+        | Key::EnvRemove
+        | Key::EnvKeepOnly
+        | Key::Prices
+        | Key::ProviderConcurrency
+        | Key::RetryEnabled
+        | Key::RetryMaxRetries
+        | Key::RetryBaseDelay
+        | Key::RetryOutage
+        | Key::RetryFallbackRevertPolicy
+        | Key::QuotaWait
+        | Key::CompactionEnabled
+        | Key::CompactionThresholdPercent
+        | Key::CompactionThresholdTokens
+        | Key::CompactionReserve
+        | Key::CompactionKeepRecent
+        | Key::BranchSummaryEnabled
+        | Key::BranchSummaryReserve
+        | Key::ImagesAutoResize
+        | Key::SessionsDurable
+        | Key::StreamFirstEventTimeout
+        | Key::StreamIdleTimeout => true,
+        Key::MaxConcurrency
+        | Key::IsolationMode
+        | Key::MergeMode
+        | Key::CommitStyle
+        | Key::UntrackedLimit
+        | Key::IsolationSetup
+        | Key::IsolationCarry
+        | Key::CarryLimit
+        | Key::IsolationUnion
+        | Key::ApprovalMode
+        | Key::ApprovalsDeny
+        | Key::ApprovalsAsk
+        | Key::ApprovalsAllow
+        | Key::BranchPrefix
+        | Key::EnvPass
+        | Key::LimitWall
+        | Key::LimitOutput
+        | Key::LimitTurns
+        | Key::LimitTokens
+        | Key::LimitCost
+        | Key::ModelDefault
+        | Key::ModelSmol
+        | Key::ModelSlow
+        | Key::ModelPlan
+        | Key::RetryFallbackChains
+        | Key::RetentionOlderThan
+        | Key::RetentionKeepSize => false,
+    }
+}
 
 /// Returns the retries, timeouts and concurrency of requests to models.
 pub(crate) fn request_policy(settings: &Settings) -> RequestPolicy {
@@ -98,5 +131,21 @@ pub(crate) fn branch_summary_policy(settings: &Settings) -> BranchSummaryPolicy 
             false => BranchSummaries::Off,
         },
         reserve: settings.branch_summary_reserve.value.get(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_lists_the_settings_that_do_not_count_in_several_repositories() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/files.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, list) = page.split_once("of a project do not count there:").unwrap();
+        let list = list.split("\n\n").next().unwrap();
+        let listed: Vec<_> = list.split('`').skip(1).step_by(2).collect();
+        let keys = Key::ALL.into_iter().filter(|key| is_engine_wide(*key));
+        assert_eq!(listed, keys.map(Key::as_str).collect::<Vec<_>>());
     }
 }

@@ -16,7 +16,7 @@ use store::TrustFile;
 
 use super::changes::is_in_task;
 use super::powers::{Power, PowerState, TrustedPowers, trusted_keys};
-use crate::engine_wide::ENGINE_WIDE;
+use crate::engine_wide::is_engine_wide;
 use crate::error::Error;
 
 /// The settings of all layers, and the powers of the project.
@@ -119,7 +119,7 @@ impl LoadedProject {
     #[must_use]
     pub fn engine_wide(&self) -> Option<(&Path, Vec<Key>)> {
         let of_project = self.loaded.listed().filter_map(|(key, _, origin)| match origin {
-            Origin::Project { file, .. } if ENGINE_WIDE.contains(&key) => Some((file, key)),
+            Origin::Project { file, .. } if is_engine_wide(key) => Some((file, key)),
             _ => None,
         });
         let (files, keys): (Vec<_>, Vec<_>) = of_project.unzip();
