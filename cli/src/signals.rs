@@ -4,6 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, CancelToken};
+#[cfg(feature = "tui")]
+use futures_util::FutureExt as _;
 use protocol::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -45,6 +47,17 @@ impl Signals {
             _ = self.terminate.recv() => Interruption::Terminate,
             () = hangup(&mut self.hangup) => Interruption::Terminate,
         }
+    }
+
+    /// Takes the signals that have come, and returns whether to end the program is among them. Ctrl-C was
+    /// for what has just ended.
+    #[cfg(feature = "tui")]
+    pub(crate) fn take(&mut self) -> Option<Interruption> {
+        let mut terminate = None;
+        while let Some(why) = self.next().now_or_never() {
+            terminate = terminate.or((why == Interruption::Terminate).then_some(why));
+        }
+        terminate
     }
 }
 

@@ -15,7 +15,7 @@ use crate::args::{ConfigArgs, Form, Globals};
 use crate::elsewhere::{SETTINGS, as_shown};
 use crate::render::one_line;
 use regatta::error::Error;
-use regatta::trust::project_settings;
+use regatta::trust::settings_to_look;
 
 /// A setting, as programs read it.
 #[derive(Serialize)]
@@ -37,7 +37,7 @@ pub fn run(globals: &Globals, args: &ConfigArgs, out: Out<'_>) -> Result<ExitCod
         return Err(Error::usage(format!("there is no folder `{shown}`")).hint("--repo DIR"));
     }
     let places = DataPaths::of_this_process()?;
-    let project = project_settings(&places, Some(&folder(globals)))?;
+    let project = settings_to_look(&places, Some(&folder(globals)))?;
     let named = globals.repo().map(PathBuf::as_path);
     say_warnings(&|line| note(globals, line), &project, named);
     let loaded = project.loaded;

@@ -15,6 +15,7 @@ use schema::JsonSchemas;
 use super::context::{CommandContext, ResolverRuns};
 use super::model_notes::other_levels;
 use super::note::note;
+use super::project_settings::BrokenProject;
 use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::run_models::{add_known_models, known_models};
@@ -59,7 +60,8 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
         Command::Launch(args) => in_runtime(async move |log| match args.listed_models() {
             Some(models) => models::run(&models, globals).await,
             None => {
-                let app = told_by(build_app(globals)?, args.notify.as_ref());
+                let app = build_app(globals, BrokenProject::Refuse)?;
+                let app = told_by(app, args.notify.as_ref());
                 launch::run(&app, args, globals, &log).await
             }
         }),
@@ -100,12 +102,17 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
             in_runtime(async move |_| show::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Apply(args) => in_runtime(async move |log| {
-            let OpenedForWork { app, repository } = open_to_work(globals).await?;
+            let broken = match args.settle.resolver() {
+                Some(_) => BrokenProject::Refuse,
+                None => BrokenProject::LeaveOut,
+            };
+            let OpenedForWork { app, repository } = open_to_work(globals, broken).await?;
             let context = resolving_context(globals, &app, &log, &repository);
             apply::run(&context, repository.as_ref(), args, &mut out).await
         }),
         Command::Undo(args) => in_runtime(async move |_| {
-            let OpenedForWork { app, repository } = open_to_work(globals).await?;
+            let opened = open_to_work(globals, BrokenProject::LeaveOut).await?;
+            let OpenedForWork { app, repository } = opened;
             let context = context(globals, &app, &repository.facts().root);
             undo::run(&context, repository.as_ref(), args, &mut out).await
         }),
@@ -113,7 +120,7 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
             discard::run(&open_to_look(globals).await?, args, &mut out).await
         }),
         Command::Gc(args) => in_runtime(async move |_| {
-            let app = build_app(globals)?;
+            let app = build_app(globals, BrokenProject::LeaveOut)?;
             let only = match globals.repo() {
                 Some(at) => Some(app.isolation.locate(at).await?),
                 None => None,
@@ -147,10 +154,11 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
     let request = RunRequest::parse(args, std::env::var_os("REGATTA_TASK").as_deref())?;
     if let Some(repositories) = run_group::repositories(globals, args)? {
         // Each has settings of its own.
-        let app = told_by(build_app_of(globals, None)?, args.notify.as_ref());
+        let app = build_app_of(globals, None, BrokenProject::Refuse)?;
+        let app = told_by(app, args.notify.as_ref());
         return run_group::start(globals, &app, (&request, args), repositories, log).await;
     }
-    let OpenedForWork { app, repository } = open_to_work(globals).await?;
+    let OpenedForWork { app, repository } = open_to_work(globals, BrokenProject::Refuse).await?;
     let standard = &mut io::stdin();
     let say = |line: &str| note(globals, line);
     let spec = resolved_run::resolved(&say, &app, (&request, args), &*repository, standard);
@@ -167,7 +175,7 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
 /// Starts a run of tasks of an earlier run, or prints these tasks for `--dry-run`.
 async fn start_retry(globals: &Globals, args: &RetryArgs, log: &Log) -> Result<ExitCode, Error> {
     refuse_inside_task(std::env::var_os("REGATTA_TASK").as_deref())?;
-    let opened = open_to_work(globals).await?;
+    let opened = open_to_work(globals, BrokenProject::Refuse).await?;
     let context = context(globals, &opened.app, &opened.repository.facts().root);
     let mut defaults = Defaults::from(&opened.app.settings);
     let overrides = args.overrides();
@@ -296,7 +304,7 @@ struct OpenedForWork {
 /// store, so it also succeeds in a repository in which no run can start, for instance during a
 /// merge. In that case it recovers nothing.
 async fn open_to_look(globals: &Globals) -> Result<CommandContext, Error> {
-    let app = build_app(globals)?;
+    let app = build_app(globals, BrokenProject::LeaveOut)?;
     let at = folder(globals);
     let root = match open_repository(&app, &at).await {
         Ok(opened) => {
@@ -325,8 +333,8 @@ fn context(globals: &Globals, app: &AppContext, root: &Path) -> CommandContext {
 }
 
 /// Opens the repository to work in it, and recovers what engines that died left there.
-async fn open_to_work(globals: &Globals) -> Result<OpenedForWork, Error> {
-    let app = build_app(globals)?;
+async fn open_to_work(globals: &Globals, broken: BrokenProject) -> Result<OpenedForWork, Error> {
+    let app = build_app(globals, broken)?;
     let opened = open_repository(&app, &folder(globals)).await?;
     opened.found.iter().for_each(|line| note(globals, &format!("note: {line}")));
     Ok(OpenedForWork { app, repository: opened.repository })
@@ -341,17 +349,21 @@ fn faults() -> Result<Faults, Error> {
 }
 
 /// Reads the settings and opens the ledger.
-fn build_app(globals: &Globals) -> Result<AppContext, Error> {
-    build_app_of(globals, Some(&folder(globals)))
+fn build_app(globals: &Globals, broken: BrokenProject) -> Result<AppContext, Error> {
+    build_app_of(globals, Some(&folder(globals)), broken)
 }
 
 /// Reads the settings, with those of the project at `at`, and opens the ledger.
-fn build_app_of(globals: &Globals, at: Option<&Path>) -> Result<AppContext, Error> {
+fn build_app_of(
+    globals: &Globals,
+    at: Option<&Path>,
+    broken: BrokenProject,
+) -> Result<AppContext, Error> {
     let faults = faults()?;
     let places = DataPaths::of_this_process()?;
     let say = |line: &str| note(globals, line);
     let named = globals.repo().map(PathBuf::as_path);
-    let settings = project_settings::settings(&say, &places, at, named)?;
+    let settings = project_settings::settings(&say, &places, (at, broken), named)?;
     AppContext::build(places, settings, faults)
 }
 

@@ -5,9 +5,18 @@ use std::path::Path;
 use config::{DataPaths, Settings};
 use regatta::app_context::AppContext;
 use regatta::error::Error;
-use regatta::trust::{LoadedProject, project_settings};
+use regatta::trust::{LoadedProject, project_settings, settings_to_look};
 
 use crate::render::shell_word;
+
+/// What a command makes of settings of the project that cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BrokenProject {
+    /// It fails, because it may start a task.
+    Refuse,
+    /// It says so and leaves them out, because it starts none.
+    LeaveOut,
+}
 
 /// Loads the settings, with those of the project at `folder` if one is given. `named` is the folder of
 /// `--repo`.
@@ -17,10 +26,13 @@ use crate::render::shell_word;
 pub(super) fn settings(
     say: &dyn Fn(&str),
     places: &DataPaths,
-    folder: Option<&Path>,
+    (folder, broken): (Option<&Path>, BrokenProject),
     named: Option<&Path>,
 ) -> Result<Settings, Error> {
-    let project = project_settings(places, folder)?;
+    let project = match broken {
+        BrokenProject::Refuse => project_settings(places, folder)?,
+        BrokenProject::LeaveOut => settings_to_look(places, folder)?,
+    };
     say_warnings(say, &project, named);
     Ok(project.loaded.settings)
 }

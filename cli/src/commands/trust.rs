@@ -7,7 +7,7 @@ use protocol::ExitCode;
 use regatta::error::{Error, ErrorKind};
 use regatta::trust::{
     Power, PowerState, RepositoryTrust, RevokeError, check_outside_task, project_root,
-    project_settings, trusted,
+    settings_to_look, trusted,
 };
 use serde_json::{Value, json};
 
@@ -32,9 +32,12 @@ pub fn run(globals: &Globals, args: &TrustArgs, out: Out<'_>) -> Result<ExitCode
         TrustAction::List => list(globals, &places, out)?,
         TrustAction::Revoke(names) => revoke(globals, &places, names)?,
         action @ (TrustAction::Ask | TrustAction::Trust) => {
-            let project = project_settings(&places, Some(&folder(globals)))?;
+            let project = settings_to_look(&places, Some(&folder(globals)))?;
             if let Some(why) = &project.unusable {
                 return Err(Error::new(ErrorKind::Settings, why.clone()));
+            }
+            if project.left_out.is_some() {
+                project.warnings("").iter().for_each(|line| note(globals, line));
             }
             if is_trusted(globals, &project.powers, action, out)? {
                 project.trust(&places)?;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use actors::{ChosenMode, Engine, Events, SessionHandle, SessionState};
-use futures_util::FutureExt as _;
 use protocol::{ExitCode, Failure, ModelRoute};
 
 use super::super::note::note;
 use super::isolation::Isolation;
-use super::{isolated_words, leave};
+use super::{isolated_words, leave, stopped};
 use crate::args::{Globals, LaunchArgs};
 use crate::render::{self, TermCapability, Terminal};
 use crate::session::{SessionApprovals, SessionPlace, SessionPorts, SessionSwitch, earlier};
@@ -125,7 +124,8 @@ fn ended(failure: Option<Failure>, left: ConversationEnd) -> Result<ExitCode, Er
 }
 
 /// Ends the workspace of a session that is closed, and opens the session in another. The landing, and what
-/// is said of it, have the terminal for themselves, as a command of its own.
+/// is said of it, have the terminal for themselves, as a command of its own. Ctrl-C stops the landing; before
+/// and after it, it ends the conversation, as the other signals do.
 async fn in_another<'a>(
     (isolation, end): (Option<Isolation<'a>>, WorkEnd),
     sessions: SessionSwitch<'_>,
@@ -136,14 +136,33 @@ async fn in_another<'a>(
     let isolation = isolation
         .ok_or_else(|| Error::new(ErrorKind::Bug, "the session has no workspace to end"))?;
     kept.lend().map_err(|error| Error::output(&error))?;
-    let (isolation, notes) = isolation.replace(end).await?;
-    while signals.next().now_or_never().is_some() {} // they were for the landing
+    let of = isolation.settle(end, signals).await?;
+    let stopped = |why| stopped("stopped before the conversation had another copy", why);
+    if let Some(why) = signals.take() {
+        return Err(stopped(why));
+    }
+    let (isolation, notes) = tokio::select! {
+        begun = Isolation::begin(of) => begun?,
+        why = signals.next() => return Err(stopped(why)),
+    };
     let isolated = Some(isolation.place().clone());
     let sessions =
         SessionSwitch { place: SessionPlace { isolated, ..sessions.place.clone() }, ..sessions };
-    let opened = sessions.reopen(log.clone(), model).await.map_err(|why| not_reopened(&why))?;
-    kept.resume().map_err(|error| Error::output(&error))?;
-    Ok((isolation, opened.with_notes(notes)))
+    let opened = tokio::select! {
+        opened = sessions.reopen(log.clone(), model) => opened.map_err(|why| not_reopened(&why)),
+        why = signals.next() => Err(stopped(why)),
+    };
+    let resumed = |opened| match kept.resume() {
+        Ok(()) => Ok(opened),
+        Err(error) => Err(Error::output(&error)),
+    };
+    match opened.and_then(resumed) {
+        Ok(opened) => Ok((isolation, opened.with_notes(notes))),
+        Err(error) => {
+            isolation.leave().await; // nothing has changed
+            Err(error)
+        }
+    }
 }
 
 fn not_reopened(refused: &NotOpened) -> Error {

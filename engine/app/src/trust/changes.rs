@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::app_context::AppContext;
-    use crate::trust::project_settings;
+    use crate::trust::{project_settings, settings_to_look};
 
     #[test]
     fn a_program_that_embeds_the_engine_has_the_settings_of_a_project_as_far_as_they_are_trusted() {
@@ -148,6 +148,31 @@ mod tests {
         let loaded = project_settings(&app.places, Some(&project)).unwrap();
         assert!(loaded.loaded.settings.isolation_setup.value.is_empty());
         assert!(trusted(&app.places).unwrap().values().all(RepositoryTrust::is_empty));
+    }
+
+    #[test]
+    fn settings_of_a_project_that_cannot_be_read_are_left_out_by_who_only_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().canonicalize().unwrap().join("project");
+        fs::create_dir_all(project.join(".regatta")).unwrap();
+        let app = AppContext::open_in(&folder.path().join("data")).unwrap();
+        for broken in ["branch: [\n", "branch.prefix: x/\n", "jobs: 1\n\0"] {
+            fs::write(project.join(".regatta/config.yml"), broken).unwrap();
+            assert!(project_settings(&app.places, Some(&project)).is_err(), "{broken}");
+            let loaded = settings_to_look(&app.places, Some(&project)).unwrap();
+            assert!(loaded.left_out.is_some(), "{broken}");
+            let [warning] = &loaded.warnings("regatta trust")[..] else { panic!("{loaded:?}") };
+            assert!(warning.contains(".regatta/config.yml:"), "{warning}");
+        }
+        fs::write(project.join(".regatta/config.yml"), "branch.prefix: x\n").unwrap();
+        let loaded = settings_to_look(&app.places, Some(&project)).unwrap();
+        assert_eq!(
+            (loaded.left_out, loaded.loaded.settings.branch_prefix.value),
+            (None, "x".into())
+        );
+        fs::create_dir_all(app.places.config_file().parent().unwrap()).unwrap();
+        fs::write(app.places.config_file(), "branch: [\n").unwrap();
+        assert!(settings_to_look(&app.places, Some(&project)).is_err(), "the user's own file");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct LoadedProject {
     pub powers: Vec<Power>,
     /// Why nothing is trusted, if the file of trust cannot be used.
     pub unusable: Option<String>,
+    /// Why the settings of the project are left out, if they are.
+    pub left_out: Option<String>,
 }
 
 /// Returns the root of the project at `folder`: that of its repository, or the folder itself. It is
@@ -47,6 +49,18 @@ pub fn project_root(folder: &Path) -> PathBuf {
 /// A file of settings cannot be read, or has an invalid value.
 pub fn project_settings(places: &DataPaths, folder: Option<&Path>) -> Result<LoadedProject, Error> {
     settings_of(places, folder, &|name| std::env::var_os(name))
+}
+
+/// Loads the settings as [`project_settings`] does, but leaves out those of the project if they cannot be
+/// used: work must not be out of reach because of a file that a task has written.
+///
+/// # Errors
+/// The settings of the user or of the environment cannot be read, or have an invalid value.
+pub fn settings_to_look(places: &DataPaths, folder: Option<&Path>) -> Result<LoadedProject, Error> {
+    project_settings(places, folder).or_else(|error| {
+        let user = project_settings(places, None)?;
+        Ok(LoadedProject { left_out: Some(error.what_and_why()), ..user })
+    })
 }
 
 /// Loads the settings as [`project_settings`] does, with `variable` in place of the environment.
@@ -91,13 +105,13 @@ fn load_settings(
     };
     let Some((root, project)) = project else {
         let loaded = Settings::load_all(sources, None)?;
-        return Ok(LoadedProject { root: None, loaded, powers: Vec::new(), unusable: None });
+        return Ok(LoadedProject::without_powers(None, loaded));
     };
     let found = Some(root.to_owned());
     let nothing = BTreeSet::new();
     let mut loaded = Settings::load_all(sources, Some((&project, &nothing)))?;
     if loaded.withheld.is_empty() {
-        return Ok(LoadedProject { root: found, loaded, powers: Vec::new(), unusable: None });
+        return Ok(LoadedProject::without_powers(found, loaded));
     }
     let trust = trust_file.map(|file| file.of(root)).transpose();
     let (trusted, unusable) = match trust {
@@ -110,10 +124,14 @@ fn load_settings(
     if !keys.is_empty() {
         loaded = Settings::load_all(sources, Some((&project, &keys)))?;
     }
-    Ok(LoadedProject { root: found, loaded, powers, unusable })
+    Ok(LoadedProject { root: found, loaded, powers, unusable, left_out: None })
 }
 
 impl LoadedProject {
+    fn without_powers(root: Option<PathBuf>, loaded: LoadedSettings) -> Self {
+        Self { root, loaded, powers: Vec::new(), unusable: None, left_out: None }
+    }
+
     /// Returns the file of the project's settings, and those of its keys that count, and of which an engine
     /// has one value for all its runs; `None` if there are none.
     #[must_use]
@@ -126,13 +144,16 @@ impl LoadedProject {
         files.first().map(|file| (file.as_path(), keys))
     }
 
-    /// Returns what the user should know: unknown keys, and one line about the powers that do not count.
-    /// `command` is what trusts them.
+    /// Returns what the user should know: unknown keys, settings that are left out, and one line about the
+    /// powers that do not count. `command` is what trusts them.
     #[must_use]
     pub fn warnings(&self, command: &str) -> Vec<String> {
         let mut lines: Vec<_> =
             self.loaded.unknown.iter().map(|key| format!("warning: {key}")).collect();
         lines.extend(self.unusable.iter().map(|why| format!("warning: {why}")));
+        lines.extend(self.left_out.iter().map(|why| {
+            format!("warning: {why}; until that is mended, no setting of this project counts")
+        }));
         let is_withheld = |power: &&Power| power.state != PowerState::Trusted;
         let mut withheld: Vec<_> = self.powers.iter().filter(is_withheld).collect();
         // One that was trusted before is named first, then commands.

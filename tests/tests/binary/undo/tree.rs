@@ -356,3 +356,20 @@ fn expect_refused_without_landed_work(place: &Sandbox, repository: &Repository) 
     fs::remove_file(&gate).expect("a file can be changed");
     let _ended = running.wait().expect_code(0);
 }
+
+#[test]
+fn settings_that_a_task_has_broken_stop_what_starts_a_task_and_nothing_else() {
+    let place = sandbox();
+    let repository = place.repository().watched();
+    let before = repository.tree();
+    let script = "mkdir -p .regatta; printf 'branch: [\\n' > .regatta/config.yml";
+    let _run = place.run_in(&repository).exec(script).run().expect_code(0);
+    let at = ".regatta/config.yml:1:";
+    place.run_in(&repository).exec("true").run().expect_refusal(&[at]);
+    for words in ["diff", "config limits", "trust --yes", "apply @", "undo @"] {
+        let done = regatta(&place, &repository, words).expect_code(0);
+        let warnings = done.stderr.lines().filter(|line| line.starts_with("warning: ")).count();
+        assert!(warnings == 1 && done.stderr.contains(at), "{words}: {done}");
+    }
+    expect_same(&before, &repository, "the settings are taken back");
+}
