@@ -26,7 +26,14 @@ pub(super) fn table_row(run: &RunRow, row: &TaskRow, labels: Labels<'_>) -> Tabl
         found = OutcomeLine::plain("done", Meaning::Neutral);
         found.add_note("its run is still running");
     }
-    if row.discarded.is_some() {
+    // Nothing of it can land any more.
+    let is_dropped = row.discarded.is_some() && found.meaning == Meaning::Kept;
+    if is_dropped {
+        let was = if found.word == "kept" { String::new() } else { found.word.clone() };
+        let colon = if was.is_empty() || found.note.is_empty() { "" } else { ": " };
+        found.note = format!("{was}{colon}{}", found.note);
+        (found.word, found.meaning) = ("discarded".to_owned(), Meaning::Neutral);
+    } else if row.discarded.is_some() {
         let more = if found.note.is_empty() { "" } else { "; " };
         found.note = format!("its capture was discarded{more}{}", found.note);
     }

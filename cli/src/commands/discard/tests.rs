@@ -1,4 +1,5 @@
-use super::super::fake_repository::{Bench, End, in_tree};
+use super::super::fake_repository::{Bench, End, conflicting, in_tree};
+use super::super::runs::{self, RunsView};
 use super::super::target;
 use super::*;
 
@@ -38,6 +39,26 @@ async fn a_run_named_is_a_run_forgotten() {
     let rows = target::find(&bench.context, &None.into()).unwrap().tasks;
     assert!(rows.iter().all(|row| row.discarded.is_some() && kept_reason(row).is_none()));
     assert!(discard(&bench, &["@"]).await.starts_with("there is no captured work"));
+}
+
+#[test]
+async fn kept_work_that_was_discarded_is_no_longer_counted_as_kept() {
+    let bench = Bench::new();
+    let landed = || vec![("one", &[][..], End::Done(1, in_tree())), ("two", &[], End::Failed)];
+    let kept = vec![
+        ("kept", &[][..], End::Done(1, None)),
+        ("conflict", &[], End::Done(1, conflicting("kept"))),
+    ];
+    for (tasks, counted) in [(kept, "2 discarded · exit"), (landed(), "1 landed · 1 failed · exit")]
+    {
+        bench.record(tasks).await;
+        let _gone = discard(&bench, &["@"]).await;
+        let mut out = Vec::new();
+        let list = RunsView::List(Default::default());
+        runs::run(&bench.context, list, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(counted), "{text}");
+    }
 }
 
 #[test]
