@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use engine::ports::{IsolationError, Repository, UndoReport};
-use protocol::ExitCode;
+use protocol::{ExitCode, RunName};
+use store::RunRow;
 
 use super::context::{CommandContext, Out, say};
 use super::landing_notices::print_notice;
@@ -13,7 +14,13 @@ use super::undo_tasks::{task_lines, task_results};
 use crate::args::{Execution, Form, UndoArgs};
 use crate::signals::CancelOnSignal;
 use regatta::error::Error;
-use regatta::runs::{LockedTarget, Target, UndoError, has_landed, take_back, undo_request};
+use regatta::runs::{
+    LockedTarget, Target, UndoError, can_land_again, has_landed, is_taken_back, take_back,
+    undo_request,
+};
+
+/// How many of the latest runs are searched for one that has landed.
+const SEARCHED: usize = 100;
 
 /// Takes back what the landings of a run, or of one of its tasks, have written. What was edited since
 /// is merged, and left if that conflicts.
@@ -67,7 +74,11 @@ fn not_taken_back(context: &CommandContext, target: &Target, error: UndoError) -
     let usage = Error::usage(error.to_string());
     match error {
         UndoError::NothingLanded(_) => {
-            usage.hint(context.hints.command(&format!("runs show {}", target.run.name)))
+            let show = context.hints.command(&format!("runs show {}", target.run.name));
+            let landed = latest_landed(context).filter(|run| *run != target.run.name);
+            let undo = landed.map(|run| context.hints.command(&format!("undo {run}")));
+            let undo = undo.map(|undo| format!("{undo} (the latest run that has landed)"));
+            undo.into_iter().fold(usage.hint(show), Error::hint)
         }
         UndoError::Stopped => {
             usage.hint(context.hints.command(&format!("undo {}", target.arguments())))
@@ -81,6 +92,16 @@ fn not_taken_back(context: &CommandContext, target: &Target, error: UndoError) -
             .because("the work is taken back; the next command of regatta here records it"),
         UndoError::Ledger(error) => error.into(),
     }
+}
+
+/// Returns the latest run of the repository of which something has landed, if one of the latest runs has.
+fn latest_landed(context: &CommandContext) -> Option<RunName> {
+    let runs = context.runs.reader.runs(Some(&context.runs.root), SEARCHED).ok()?;
+    let is_landed = |run: &RunRow| {
+        let tasks = context.runs.reader.tasks_without_yields(run.id);
+        tasks.is_ok_and(|tasks| tasks.iter().any(has_landed))
+    };
+    runs.into_iter().find(is_landed).map(|run| run.name)
 }
 
 /// Says that an earlier undo has taken back all of a target.
@@ -99,7 +120,15 @@ fn print_already(
             each.iter().try_for_each(|line| say(out, line))?;
             let nothing = format!("{name} was taken back already");
             let what = if each.is_empty() { nothing } else { "nothing has changed".to_owned() };
-            say(out, &format!("{what}; land it again with: {again}"))
+            let back = || target.tasks.iter().filter(|row| is_taken_back(row));
+            let next = if back().any(can_land_again) {
+                format!("land it again with: {again}")
+            } else if back().any(|row| row.discarded.is_some()) {
+                "its work was discarded".to_owned()
+            } else {
+                "its work was collected: `regatta gc` removed it".to_owned()
+            };
+            say(out, &format!("{what}; {next}"))
         }
     }
 }
@@ -107,3 +136,6 @@ fn print_already(
 fn exit_code(report: &UndoReport) -> ExitCode {
     if report.has_left() { ExitCode::Kept } else { ExitCode::Success }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,15 @@
 //! The output of `regatta undo`: what was taken back and what was left, as text and as JSON.
 
 use engine::ports::{BranchEnd, UndoReport, UndoneBranch};
-use protocol::{Conflict, Landed, RepoPath, RunName, TaskLanding, TaskName};
+use protocol::{Conflict, Landed, RepoPath, RunName, SettledBy, TaskLanding, TaskName};
+use regatta::runs::SettleOption;
 use serde::Serialize;
+use store::TaskRow;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::undo_tasks::{TaskResult, task_lines, task_results};
-use crate::args::Form;
-use crate::render::{Meaning, count, fit, left_file, one_line, reason_text, width};
+use crate::args::{Form, option_text};
+use crate::render::{Meaning, count, fit, left_file, one_line, reason_text, shell_word, width};
 use regatta::error::Error;
 use regatta::runs::Target;
 
@@ -132,24 +134,29 @@ fn closing(
     if done == Done::DryRun {
         return Vec::new();
     }
-    let is_there = |task: &TaskLanding| {
-        let row = target.tasks.iter().find(|row| row.name == task.task);
-        row.is_some_and(|row| row.discarded.is_none() && row.collected.is_none())
+    let is_there = |row: &TaskRow| {
+        row.captured.is_some() && row.discarded.is_none() && row.collected.is_none()
     };
-    let is_back =
-        |task: &TaskLanding| matches!(task.landed, Landed::TakenBack { .. }) && is_there(task);
+    let is_back = |row: &&TaskRow| {
+        let landed = report.report.tasks.iter().find(|task| task.task == row.name);
+        landed.is_some_and(|task| matches!(task.landed, Landed::TakenBack { .. })) && is_there(row)
+    };
     let command = |words: &str| context.hints.command(words);
     let (name, mut lines) = (target.arguments(), Vec::new());
     if !report.left.is_empty() {
-        if report.report.tasks.iter().any(is_there) {
+        if target.tasks.iter().any(is_there) {
             let diff = command(&format!("diff {name}"));
-            lines.push(("left ", diff, "shows the changes: remove by hand what is left"));
+            lines.push((
+                "left ",
+                diff,
+                "shows what landed: edit that out of the files that are left",
+            ));
         }
         lines.push(("undo ", command(&format!("undo {name}")), "then takes back the rest"));
     }
-    if report.report.tasks.iter().any(is_back) {
-        let again = command(&format!("apply {name} --again"));
-        lines.push(("redo ", again, "lands the work taken back"));
+    let back: Vec<_> = target.tasks.iter().filter(is_back).collect();
+    if let Some(words) = words_to_land_again(target, &back) {
+        lines.push(("redo ", command(&words), "lands the work taken back"));
     }
     let widest = lines.iter().map(|(_, command, _)| width(command)).max().unwrap_or(0);
     let lines = lines
@@ -157,6 +164,26 @@ fn closing(
         .map(|(label, command, purpose)| format!("{label}  {}  {purpose}", fit(&command, widest)));
     let blank = (widest > 0).then(String::new);
     blank.into_iter().chain(lines).collect()
+}
+
+/// Returns the words of the command that lands the same work again; `None` if none does, because its conflicts
+/// were settled in a way that is not an option for all of them.
+fn words_to_land_again(target: &Target, back: &[&TaskRow]) -> Option<String> {
+    let settled = |row: &&&TaskRow| !row.settled.is_empty();
+    if !back.iter().any(|row| settled(&row)) {
+        return (!back.is_empty()).then(|| format!("apply {} --again", target.arguments()));
+    }
+    let [row] = back else { return None };
+    let (first, others) = row.settled.conflicts.split_first()?;
+    let option = match first.by {
+        SettledBy::Ours => SettleOption::Ours,
+        SettledBy::Theirs => SettleOption::Theirs,
+        SettledBy::Union => SettleOption::Union,
+        SettledBy::Markers | SettledBy::Tool | SettledBy::Resolver => return None,
+    };
+    let option = others.iter().all(|other| other.by == first.by).then(|| option_text(option))?;
+    let task = shell_word(&format!("{}/{}", target.run.name, row.name));
+    Some(format!("apply {task} --again {option}"))
 }
 
 /// Returns why a file is left.

@@ -141,7 +141,7 @@ fn what_was_edited_since_is_left_and_named_with_the_reason_and_a_later_undo_take
     assert!(undone.stdout.contains("taken back  2 files: "), "{undone}");
     let run_name = run.run_name();
     let next = format!(
-        "\n\nleft   regatta diff {run_name}           shows the changes: remove by hand what is left\n\
+        "\n\nleft   regatta diff {run_name}           shows what landed: edit that out of the files that are left\n\
          undo   regatta undo {run_name}           then takes back the rest\n\
          redo   regatta apply {run_name} --again  lands the work taken back\n"
     );
