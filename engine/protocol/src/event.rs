@@ -320,8 +320,11 @@ pub struct Totals {
     pub failed: usize,
     /// The number of tasks that were cancelled.
     pub cancelled: usize,
-    /// The number of tasks whose work landed or that had nothing to land.
+    /// The number of tasks whose work landed.
     pub landed: usize,
+    /// The number of tasks that are done and had nothing to land.
+    #[serde(default)]
+    pub unchanged: usize,
     /// The number of tasks that are done but whose work did not land completely.
     pub unlanded: usize,
     /// The number of tasks whose work conflicts.

@@ -304,7 +304,9 @@ pub fn totals(run: &RunRecord, ms: u64) -> Totals {
             Outcome::Done { .. } => {
                 totals.done += 1;
                 let in_place = !held && (landed || (lands && !changed));
-                totals.landed += usize::from(in_place);
+                let has_landed = matches!(task.landed, Some(Landed::Landed { .. }));
+                totals.landed += usize::from(in_place && has_landed);
+                totals.unchanged += usize::from(in_place && !has_landed);
                 totals.unlanded += usize::from(held || (lands && !in_place));
             }
             Outcome::Failed { failure } => {

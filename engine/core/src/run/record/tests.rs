@@ -89,6 +89,23 @@ fn the_report_of_a_landing_stands_beside_each_task() {
 }
 
 #[test]
+fn who_had_nothing_to_land_does_not_count_as_landed() {
+    let mut run = run(&["landed", "same", "nothing", "kept"]);
+    for (at, files) in [1, 1, 0, 1].into_iter().enumerate() {
+        let name = run.tasks()[at].spec.name.to_string();
+        run.apply(&finished(&run, at, done(Some(captured(&name, files)))));
+    }
+    let landed = Landed::Landed { branch: None, joined: Vec::new() };
+    let landings = [landed, Landed::Unchanged].into_iter().zip(run.tasks());
+    let tasks = landings.map(|(landed, task)| TaskLanding::of(task.spec.name.clone(), landed));
+    let report = LandingReport { tasks: tasks.collect() };
+    run.apply(&LedgerEntry::LandingFinished { run: run.spec.id, landing: None, report });
+    let totals = totals(&run, 7);
+    let counted = (totals.done, totals.landed, totals.unchanged, totals.unlanded, totals.kept);
+    assert_eq!(counted, (4, 1, 2, 1, 1));
+}
+
+#[test]
 fn a_run_that_is_over_stays_so_and_one_whose_engine_died_is_interrupted() {
     let mut over = run(&["one", "two"]);
     let mut died = over.clone();
