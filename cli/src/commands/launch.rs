@@ -35,11 +35,13 @@ mod converse;
 #[cfg(feature = "tui")]
 mod isolated_work;
 mod isolation;
+mod last_place;
 mod print;
 mod print_end;
 mod print_output;
 
 use isolation::{Isolating, Isolation};
+use last_place::note_of_copy;
 use print::print;
 use print_end::ended;
 use print_output::PrintOutput;
@@ -63,6 +65,8 @@ pub(super) async fn run(
         prepare(app, (args, globals), about, &mut signals).await?;
     let first = first_line(args, form, &folder, (&place, &plan.spec.system));
     let first = first.map(|first| format!("note: {first}"));
+    let had_copy = (!args.isolated).then(|| note_of_copy(&app.ledger.reader(), &chosen)).flatten();
+    let first = first.into_iter().chain(had_copy);
     let approvals = app.settings.approvals(args.approval_mode);
     let refused = match form {
         SessionForm::Print => {

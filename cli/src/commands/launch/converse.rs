@@ -78,7 +78,7 @@ pub(super) async fn converse(
         };
         let left = conversation.run(signals).await;
         let state = session.state().await;
-        let line = close(session, &log).await;
+        let line = close(session, &log, &place).await;
         let (opened, kept, line) = match left {
             Ok(ConversationEnd::Switch(opened, kept)) => (*opened, kept, line),
             Ok(ConversationEnd::Work(end, mut kept)) => {
@@ -176,12 +176,15 @@ fn not_reopened(refused: &NotOpened) -> Error {
 }
 
 /// Closes a session, and returns how it can be continued.
-async fn close(session: SessionHandle, log: &ChosenLog) -> Option<String> {
+async fn close(session: SessionHandle, log: &ChosenLog, place: &SessionPlace) -> Option<String> {
     let id = session.id();
     let has_messages = session.state().await.is_some_and(|state| state.messages > 0);
     session.close().await;
     let is_kept = has_messages && !log.storage.is_in_memory();
-    is_kept.then(|| format!("continue with: regatta --resume {}", id.uuid()))
+    is_kept.then(|| {
+        let isolated = if place.isolated.is_some() { "--isolated " } else { "" };
+        format!("continue with: regatta {isolated}--resume {}", id.uuid())
+    })
 }
 
 /// Returns the line at the begin of a conversation: what works where, which context files it has read, and

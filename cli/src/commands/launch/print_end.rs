@@ -27,7 +27,9 @@ pub(super) fn ended(
         }
         (None, Printed::Interrupted(why)) => {
             let kept = "stopped: what was answered so far is in the session";
-            let goes_on = (!args.no_session).then(|| format!("{kept}; regatta --continue goes on"));
+            let isolated = if args.isolated { "--isolated " } else { "" };
+            let goes_on = || format!("{kept}; regatta {isolated}--continue goes on");
+            let goes_on = (!args.no_session).then(goes_on);
             note(globals, goes_on.as_deref().unwrap_or("stopped"));
             Ok(signals::exit_code(why))
         }

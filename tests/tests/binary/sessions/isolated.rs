@@ -42,6 +42,8 @@ fn print_mode_lands_nothing_names_the_line_to_type_and_every_command_for_runs_ta
             write("new.txt", "new\n"),
             bash("cat mine/untracked/notes.txt >> README.md; pwd; echo $REGATTA_TASK"),
             Answer::text("done"),
+            Answer::text("here"),
+            Answer::text("still here"),
             bash("git status --short README.md; cat new.txt"),
             Answer::text("again"),
         ]),
@@ -69,16 +71,28 @@ fn print_mode_lands_nothing_names_the_line_to_type_and_every_command_for_runs_ta
     drop(regatta(&format!("undo {run}")).expect_code(0));
     assert_eq!(repository.tree(), tree);
 
-    // The session of the folder goes on, in a copy of the tree as it is now.
+    // The session of the folder goes on, and without a copy it says so.
+    let place_of_before = format!("until now the session worked in a copy (run {run})");
+    let in_place = || {
+        let session = place.regatta(repository.root()).words("-p -c --model").arg(model.route());
+        session.arg("--base-url").arg(model.base_url()).arg("here").run().expect_code(0)
+    };
+    let (before, after) = (in_place(), in_place());
+    assert!(before.stderr.contains(&place_of_before), "{before}");
+    assert!(!after.stderr.contains("until now"), "it has worked here since: {after}");
+    // With one, it is a copy of the tree as it is now.
     let next = session(&place, &model, repository.root()).words("-c again").run().expect_code(0);
     assert_eq!(next.stdout, "again\n");
     assert!(!next.stderr.contains("land it with"), "nothing was changed: {next}");
     assert_eq!(place.home().session_files().len(), 1);
-    assert!(model.asked("s")[4].results().join("\n").contains("new.txt: No such file"));
+    assert!(model.asked("s")[6].results().join("\n").contains("new.txt: No such file"));
     // The folder is another one, which the model is told.
     let violations = model.take_violations();
-    assert_eq!(violations.len(), 1, "{violations:?}");
-    assert!(violations[0].starts_with("s, request 4: message 0 was "), "{violations:?}");
+    assert_eq!(violations.len(), 2, "{violations:?}");
+    for (violation, request) in violations.iter().zip([4, 6]) {
+        let begin = format!("s, request {request}: message 0 was ");
+        assert!(violation.starts_with(&begin), "{violations:?}");
+    }
     place.expect_nothing_left(&repository);
 }
 

@@ -168,7 +168,8 @@ pub(crate) fn leave(screen: &mut Screen) -> String {
     screen.press("\u{4}");
     assert_eq!(screen.wait().code(), Some(0), "{}", screen.text());
     let text = screen.text();
-    let (_, id) = text.rsplit_once("continue with: regatta --resume ").expect("it tells how");
+    let (_, line) = text.rsplit_once("continue with: regatta ").expect("it tells how");
+    let (_, id) = line.split_once("--resume ").expect("it names the session");
     id.trim().to_owned()
 }
 
