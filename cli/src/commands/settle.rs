@@ -23,7 +23,10 @@ use crate::args::{
 use crate::process;
 use crate::render::{count, one_line, reason_text};
 use regatta::error::Error;
-use regatta::runs::{Choices, SettleOption, Target, TargetKind, has_landed, keep_other_tasks};
+use regatta::runs::{
+    Choices, KeptReason, SettleOption, Target, TargetKind, has_landed, keep_other_tasks,
+    kept_reason,
+};
 
 /// Settles the conflicts of the task that `args` name, and lands its work.
 ///
@@ -89,13 +92,21 @@ pub(super) async fn run(
     Ok(code)
 }
 
-/// Returns the target if it is one task, or the only task of its run that conflicts.
+/// Returns the target if it is one task, the only task of its run that conflicts, or else the only one whose
+/// work is whole and has not landed: it may conflict now.
 fn one_task(context: &CommandContext, target: Target) -> Result<Target, Error> {
     if target.kind == TargetKind::Task && target.tasks.len() == 1 {
         return Ok(target);
     }
-    let conflicted = |row: &&TaskRow| matches!(row.landing, Some(Landed::Conflicted { .. }));
-    let tasks: Vec<TaskRow> = target.tasks.iter().filter(conflicted).cloned().collect();
+    let conflicted = |row: &TaskRow| matches!(row.landing, Some(Landed::Conflicted { .. }));
+    let whole = |row: &TaskRow| kept_reason(row) == Some(KeptReason::Whole);
+    let tasks_that = |wanted: &dyn Fn(&TaskRow) -> bool| -> Vec<TaskRow> {
+        target.tasks.iter().filter(|row| wanted(row)).cloned().collect()
+    };
+    let tasks = match (tasks_that(&conflicted), tasks_that(&whole)) {
+        (none, whole) if none.is_empty() && whole.len() == 1 => whole,
+        (conflicted, _) => conflicted,
+    };
     let run = &target.run.name;
     match tasks.as_slice() {
         [] => Err(Error::usage(format!("nothing conflicts in run {run}"))

@@ -131,6 +131,18 @@ async fn a_conflict_is_exit_code_4_and_says_where() {
 }
 
 #[test]
+async fn the_only_whole_work_of_a_run_is_settled_before_a_landing_has_found_its_conflicts() {
+    let bench = Bench::new();
+    let run = bench.record(vec![("session", &[][..], End::Done(2, None))]).await;
+    let conflict = conflicting("auth").unwrap();
+    bench.repository.fates.lock().unwrap().insert("session".to_owned(), conflict);
+    let error = apply(&bench, &[run.as_str(), "--theirs"]).await.0.unwrap_err();
+    // The conflicts of this repository stay, so the choice comes to nothing.
+    let what = format!("cannot settle a conflict of task {run}/session with `--theirs`");
+    assert_eq!(error.what, what);
+}
+
+#[test]
 async fn what_builds_on_work_that_is_kept_is_refused_by_itself() {
     let (bench, run) = bench().await;
     let error = apply(&bench, &["top"]).await.0.unwrap_err();

@@ -102,7 +102,9 @@ impl IsolatedWork for Isolation<'_> {
                 None | Some(Landed::Landed { .. } | Landed::Unchanged) => Ok(true),
                 Some(Landed::Conflicted { conflicts }) => {
                     let conflicts = conflicts_text(&conflicts, &labels_of(&[]));
-                    let leave = "leave, and settle it with the line that is printed then";
+                    let settle = format!("apply {} --markers", self.place().run);
+                    let settle = self.context.hints.command(&settle);
+                    let leave = format!("leave, and {settle} (or --ours, --theirs)");
                     Err(Error::usage(format!("the work conflicts: {conflicts}"))
                         .hint("change one side, and /land again")
                         .hint(leave))
