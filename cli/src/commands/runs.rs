@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use protocol::{CaptureRef, ExitCode, MergeMode, Outcome, RunState, StackBranch};
+use protocol::{CaptureRef, ExitCode, MergeMode, Outcome, RunState, StackBranch, Work};
 use store::{RunRow, TaskCounts, TaskRow};
 
 use super::context::{CommandContext, Out, print_json, say};
@@ -207,11 +207,25 @@ fn show(
     );
     lines.extend(finder.lines(tasks.iter().filter_map(why_it_failed)));
     if is_over {
-        let TaskCounts { failed, cancelled, interrupted, .. } = run.tasks;
-        let retry = TasksToRetry { failed, cancelled, interrupted };
-        lines.extend(retry.line(&run.name, &context.hints));
+        lines.extend(next_attempt(context, run, tasks));
     }
     if lines.is_empty() { Ok(()) } else { say(out, &format!("\n{}", lines.join("\n"))) }
+}
+
+/// Returns the line with the command that tries again what was not done.
+fn next_attempt(context: &CommandContext, run: &RunRow, tasks: &[TaskRow]) -> Option<String> {
+    let TaskCounts { failed, cancelled, interrupted, .. } = run.tasks;
+    let undone = TasksToRetry { failed, cancelled, interrupted };
+    let conversation = tasks.iter().find_map(|row| match &row.spec.work {
+        Work::Conversation(conversation) => Some(&conversation.log),
+        Work::Agent(_) | Work::Command(_) => None,
+    });
+    match conversation {
+        // One that was only in memory is gone.
+        Some(log) if !log.is_file() => None,
+        Some(log) => undone.line_of_conversation(log, &context.hints),
+        None => undone.line(&run.name, &context.hints),
+    }
 }
 
 fn headline(context: &CommandContext, run: &RunRow) -> String {

@@ -1,6 +1,6 @@
 //! The last lines of a run: what landed, what is kept, and the commands to type next.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use protocol::{FailureClass, Landed, MergeMode, Outcome, RunName, TaskName, Usage};
 
@@ -167,6 +167,16 @@ pub struct TasksToRetry {
 }
 
 impl TasksToRetry {
+    /// Returns the line with the command that goes on with the conversation of this log, if its task was cut
+    /// short.
+    #[must_use]
+    pub fn line_of_conversation(self, log: &Path, hints: &CommandHints) -> Option<String> {
+        let log = shell_word(&log.to_string_lossy());
+        let command = hints.command(&format!("--isolated --resume {log}"));
+        (self != Self::default())
+            .then(|| format!("go on   {command}  continues the conversation in another copy"))
+    }
+
     /// Returns the line with the command that retries these tasks, if there are any.
     #[must_use]
     pub fn line(self, run: &RunName, hints: &CommandHints) -> Option<String> {

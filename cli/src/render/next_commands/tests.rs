@@ -144,6 +144,17 @@ fn tasks_without_success_can_be_retried_with_one_command() {
 }
 
 #[test]
+fn a_conversation_that_was_cut_short_is_continued_and_not_retried() {
+    let line = |interrupted| {
+        let tasks = TasksToRetry { interrupted, ..TasksToRetry::default() };
+        tasks.line_of_conversation("/a b/1.jsonl".as_ref(), &CommandHints::default())
+    };
+    let expected = "go on   regatta --isolated --resume '/a b/1.jsonl'  continues the conversation in \
+                    another copy";
+    assert_eq!((line(0), line(1).as_deref()), (None, Some(expected)));
+}
+
+#[test]
 fn a_task_whose_label_is_not_its_name_has_both() {
     let run: RunName = "r7k3f".parse().unwrap();
     let task = |name: &str| name.parse::<TaskName>().unwrap();
