@@ -80,6 +80,7 @@ async fn a_conversation_takes_no_permit_and_has_no_limit_of_time_and_its_end_is_
     let report = engine.find(ended("talk")).await;
     assert_eq!(report.outcome, Outcome::Done { value: json!(null) });
     assert!(report.captured.is_some());
+    assert_eq!(report.usage, None, "its session counts it");
     assert!(engine.engine.controls(run.id).checkpoint(id).await.is_err(), "it has ended");
     assert_eq!(engine.engine.close().await, None);
     assert_eq!(engine.repository.leaked(), 0);

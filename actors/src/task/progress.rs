@@ -17,8 +17,11 @@ use crate::job::Job;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(143);
 
 impl TaskState {
+    /// Returns what the model of the task has used. A conversation counts for itself: its session may go on
+    /// when the task is over.
     pub(super) fn usage(&self) -> Option<Usage> {
-        self.activity.as_ref().map(|activity| activity.usage)
+        let counts = !self.arguments.spec.work.is_of_user();
+        self.activity.as_ref().filter(|_| counts).map(|activity| activity.usage)
     }
 
     pub(super) fn turns(&self) -> Option<u64> {
