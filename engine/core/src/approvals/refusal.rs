@@ -15,11 +15,11 @@ pub fn refusal(tool: &str, what: &str, decision: &Decision) -> Option<String> {
     match decision {
         Decision::Allow => None,
         Decision::Deny(rule) => Some(format!(
-            "{call} was refused: the rule `{rule}` of the user's setting `approvals.deny` forbids it. \
+            "This call was refused: the rule `{rule}` of the user's setting `approvals.deny` forbids {call}. \
              Nothing was run. Do not try to reach the same in another way."
         )),
         Decision::Ask(reason) => Some(format!(
-            "{call} was refused: {reason}, and there is no one to answer. Nothing was run. Go on without it \
+            "This call was refused: {reason}, and there is no one to answer. Nothing was run of {call}. Go on without it \
              if you can, and else say what you need. The user can allow it by a rule in the setting \
              `approvals.allow`, such as `bash(cargo test *)`, or run this with `--approval-mode yolo`."
         )),
@@ -31,7 +31,7 @@ pub fn refusal(tool: &str, what: &str, decision: &Decision) -> Option<String> {
 pub fn refusal_by_user(tool: &str, what: &str) -> String {
     let call = shown_call(tool, what);
     format!(
-        "{call} was refused: the user said no. Nothing was run. Do not try to reach the same in another \
+        "This call was refused: the user said no. Nothing was run of {call}. Do not try to reach the same in another \
          way: ask what to do instead, or go on without it."
     )
 }
@@ -41,11 +41,12 @@ pub fn refusal_by_user(tool: &str, what: &str) -> String {
 pub fn refusal_unanswered(tool: &str, what: &str) -> String {
     let call = shown_call(tool, what);
     format!(
-        "{call} was refused: the user was asked, and did not answer in time. Nothing was run. Go on without it \
-         if you can, and else say what you need."
+        "This call was refused: the user was asked, and did not answer in time. Nothing was run of {call}. Go \
+         on without it if you can, and else say what you need."
     )
 }
 
+/// The call stands behind the words, of which a view displays only the first.
 fn shown_call(tool: &str, what: &str) -> String {
     let what = quote_within(what, SHOWN);
     if what.is_empty() { format!("`{tool}`") } else { format!("`{tool}` of `{what}`") }

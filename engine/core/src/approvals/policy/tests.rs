@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
-use crate::approvals::refusal;
+use crate::approvals::{refusal, refusal_by_user, refusal_unanswered};
 use crate::ports::{ShellPart, ShellWord};
 
 fn rules(texts: &[&str]) -> Vec<ApprovalRule> {
@@ -89,12 +89,18 @@ fn a_rule_about_a_tool_by_its_name_is_about_every_call_of_it() {
 fn a_refusal_says_what_was_refused_and_what_the_user_can_set() {
     assert_eq!(refusal("bash", "ls", &Decision::Allow), None);
     let asked = refusal("bash", "rm\nx", &Decision::Ask("why".to_owned())).unwrap();
-    assert!(
-        asked.starts_with("`bash` of `rm\\nx` was refused: why, and there is no one to answer"),
-        "{asked}"
-    );
+    let begin = "This call was refused: why, and there is no one to answer. Nothing was run of `bash` of \
+                 `rm\\nx`. ";
+    assert!(asked.starts_with(begin), "{asked}");
     assert!(asked.contains("approvals.allow") && asked.contains("--approval-mode yolo"), "{asked}");
     let denied = refusal("edit", &"a".repeat(9_000), &Decision::Deny("edit".to_owned())).unwrap();
+    let long = "for i in 1 2 3; do ".repeat(9);
+    for said in [&denied, &refusal_by_user("bash", &long), &refusal_unanswered("bash", &long)] {
+        assert!(
+            said.starts_with("This call was refused: the "),
+            "what cuts the line keeps it: {said}"
+        );
+    }
     assert!(denied.contains("approvals.deny") && denied.len() < 500, "{denied}");
 }
 
