@@ -6,7 +6,7 @@ use serde_json::Value;
 /// All about a call: printable lines, in which what cannot be seen is shown, because a person decides by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallDetails {
-    /// Why it is asked, and the whole command or the arguments.
+    /// The call and why it is asked, and the whole command or the arguments.
     pub lines: Vec<String>,
     /// The diff of the file that it changes, if it is known.
     pub diff: Vec<String>,
@@ -17,7 +17,7 @@ pub struct CallDetails {
 pub fn call_details(question: &Question, call: Option<&ToolCall>) -> CallDetails {
     let printable = |line: &str| quote_within(line, usize::MAX);
     let diff: Vec<_> = question.diff.iter().flat_map(|diff| diff.lines()).map(printable).collect();
-    let mut lines = vec![printable(&question.reason)];
+    let mut lines = vec![printable(&question.text), printable(&question.reason)];
     if diff.is_empty() {
         let request = call.into_iter().flat_map(request_details);
         lines.extend(request.map(|line| printable(&line)));

@@ -204,7 +204,8 @@ impl Renderer for RunRenderer {
     }
 
     fn key(&mut self, key: char) -> Option<(QuestionId, String)> {
-        match self.questions.key(key, self.view.progress_palette)? {
+        let label = |task: &TaskName| self.run.label(task);
+        match self.questions.key(key, &label, self.view.progress_palette)? {
             QuestionKey::Answer(question, choice) => Some((question, choice)),
             QuestionKey::Details(lines) => {
                 if let ProgressDisplay::Live(live) = &mut self.progress {

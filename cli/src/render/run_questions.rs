@@ -96,7 +96,12 @@ impl RunQuestions {
     }
 
     /// Applies a key that was pressed while the question was on the terminal.
-    pub(super) fn key(&mut self, letter: char, palette: Palette) -> Option<QuestionKey> {
+    pub(super) fn key(
+        &mut self,
+        letter: char,
+        label: &dyn Fn(&TaskName) -> String,
+        palette: Palette,
+    ) -> Option<QuestionKey> {
         self.displayed()?;
         let (task, question) = self.open.front()?;
         let letter = letter.to_ascii_lowercase();
@@ -105,7 +110,9 @@ impl RunQuestions {
             let call = self.calls.get(&(task.clone(), id));
             let CallDetails { lines, diff } = call_details(question, call);
             let lines = lines.into_iter().chain(painted(&diff, palette));
-            return Some(QuestionKey::Details(lines.map(|line| format!("  {line}")).collect()));
+            let lines = lines.map(|line| format!("  {line}"));
+            let task = format!("{}:", label(task));
+            return Some(QuestionKey::Details([task].into_iter().chain(lines).collect()));
         }
         let choice = question.choices.iter().find(|choice| choice.key == letter)?.id.clone();
         let (_, question) = self.open.pop_front()?;
@@ -146,7 +153,7 @@ mod tests {
     }
 
     fn key(questions: &mut RunQuestions, letter: char) -> Option<QuestionKey> {
-        questions.key(letter, Palette::Plain)
+        questions.key(letter, &|task| task.to_string(), Palette::Plain)
     }
 
     #[test]
@@ -211,18 +218,19 @@ mod tests {
             panic!("it says all")
         };
         let reason = "  the approval mode `ask` asks about commands";
-        assert_eq!(lines, [reason, "  make", "  ./run \\u{1b}[2J"]);
+        assert_eq!(lines, ["one:", "  bash", reason, "  make", "  ./run \\u{1b}[2J"]);
         assert!(questions.displayed().is_some(), "it is still open");
         let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new \u{1b}[2J\n";
         let question = Question { diff: Some(diff.to_owned()), ..question("write x", "1") };
         let mut questions = RunQuestions::default();
         apply(&mut questions, "one", SessionEvent::QuestionAsked { question });
         shown(&mut questions, 80);
-        let Some(QuestionKey::Details(lines)) = questions.key('d', Palette::Colour) else {
+        let label = |task: &TaskName| task.to_string();
+        let Some(QuestionKey::Details(lines)) = questions.key('d', &label, Palette::Colour) else {
             panic!("it says all")
         };
         let removed = Palette::Colour.paint(Meaning::Bad, "-old");
         let added = Palette::Colour.paint(Meaning::Good, "+new \\u{1b}[2J");
-        assert_eq!(lines[4..], [format!("  {removed}"), format!("  {added}")], "as a diff");
+        assert_eq!(lines[6..], [format!("  {removed}"), format!("  {added}")], "as a diff");
     }
 }

@@ -1,4 +1,5 @@
-//! What `/approvals` shows: the mode and the rules of a session, and where each comes from.
+//! What `/approvals` shows: the mode and the rules of a session, and where each comes from. The view adds what
+//! was allowed for the session.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use protocol::{ApprovalMode, BashExecution, Failure, ModelRoute, ThinkingLevel};
 
 use super::Shown;
 use super::sessions::SessionAnswer;
-use crate::view::entry::{Entry, NoteKind};
+use crate::view::entry::NoteKind;
 use crate::view::state::{Effect, WorkAnswer};
 
 /// The answer of the session to a request.
@@ -57,7 +57,7 @@ impl Shown<'_> {
                 level.into_iter().for_each(|level| self.view.thinking_set(level));
             }
             Answered::Work(answer) => self.work_answered(answer),
-            Answered::Approvals(lines) => self.view.print(Entry::Text(lines.join("\n"))),
+            Answered::Approvals(lines) => self.view.list_approvals(lines),
             Answered::Files(files) => self.view.set_files(files),
             Answered::Compacted(Ok(())) | Answered::Question(Ok(())) => {}
             Answered::Question(Err(why)) => {

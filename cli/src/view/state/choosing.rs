@@ -283,6 +283,7 @@ impl ViewState {
         (self.is_switching, self.is_moving, self.is_compacting) = (false, false, false);
         (self.work, self.stopping, self.picker) = (None, None, None);
         self.calls.clear();
+        self.questions = Default::default();
         self.resend.clear();
         let waiting = std::mem::take(&mut self.queue).into_iter().map(|queued| queued.text);
         self.given_back.extend(waiting);

@@ -7,12 +7,19 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use protocol::{Question, QuestionId};
 
 use super::{Effect, ViewState};
-use crate::render::{CallDetails, call_details, question_keys};
+use crate::render::{CallDetails, call_details, cut, one_line, question_keys};
 use crate::view::command::InputForm;
 use crate::view::entry::{Entry, NoteKind};
 
 /// How long nothing else may be typed after a letter for it to answer.
 const ALONE: Duration = Duration::from_millis(150);
+
+/// The choices that allow equal calls, too.
+const SESSION: &str = "session";
+const ALWAYS: &str = "always";
+
+/// The most columns of a call that is allowed for the session, in the list of rules.
+const LISTED: usize = 200;
 
 /// The letter that shows all about a call.
 const DETAILS: char = 'd';
@@ -24,6 +31,8 @@ const NOT_EMPTY: &str = "Esc refuses once the input is empty; Ctrl-C clears it";
 pub(in crate::view) struct OpenQuestions {
     open: VecDeque<Question>,
     pressed: Option<PressedKey>,
+    /// The calls that the user has allowed for the session.
+    allowed: Vec<String>,
 }
 
 /// A letter that answers the oldest question, unless more is typed.
@@ -145,8 +154,26 @@ impl ViewState {
 
     /// Answers the question that is displayed. It is not displayed any more.
     fn answer(&mut self, choice: String) -> Vec<Effect> {
-        let question = self.questions.open.pop_front();
-        question.map(|question| Effect::Answer(question.id, choice)).into_iter().collect()
+        let Some(question) = self.questions.open.pop_front() else { return Vec::new() };
+        let call = cut(&one_line(&question.text), LISTED);
+        match choice.as_str() {
+            SESSION if !self.questions.allowed.contains(&call) => self.questions.allowed.push(call),
+            ALWAYS => {
+                let kept = format!("always, as a rule that /approvals lists: {call}");
+                let end = "`regatta trust --revoke` removes it";
+                self.note(NoteKind::Info, format!("{kept}; {end}"));
+            }
+            _ => {}
+        }
+        vec![Effect::Answer(question.id, choice)]
+    }
+
+    /// Prints the rules, and what is allowed for the session.
+    pub(in crate::view) fn list_approvals(&mut self, rules: Vec<String>) {
+        let allowed = self.questions.allowed.iter();
+        let allowed = allowed.map(|call| format!("allow {call} (for this session)"));
+        let lines: Vec<_> = rules.into_iter().chain(allowed).collect();
+        self.print(Entry::Text(lines.join("\n")));
     }
 }
 
@@ -285,7 +312,8 @@ mod tests {
             for line in shown {
                 assert!(text.contains(line), "{line}: {text}");
             }
-            assert!(text.contains("asks about commands"), "{text}");
+            let named = format!("  {tool}\n  the approval mode `ask` asks about commands");
+            assert!(text.contains(&named), "{text}");
             press(&mut view, KeyCode::Char('x'), KeyModifiers::NONE);
             assert_eq!(press(&mut view, KeyCode::Char('y'), KeyModifiers::NONE), []);
             assert_eq!(view.editor.take(), "xy");
@@ -302,9 +330,27 @@ mod tests {
         let [Entry::Details(details)] = &view.take_finished(80)[..] else { panic!("all of it") };
         let lines = details_lines(details, 80);
         let text: Vec<_> = lines.iter().map(|line| line.to_string()).collect();
-        assert_eq!(text[4..], ["  -old", "  +new \\u{1b}[2J"]);
-        let colours = lines[4..].iter().map(|line| line.spans[1].style.fg);
+        assert_eq!(text[..1], ["  edit x"]);
+        assert_eq!(text[5..], ["  -old", "  +new \\u{1b}[2J"]);
+        let colours = lines[5..].iter().map(|line| line.spans[1].style.fg);
         assert_eq!(colours.collect::<Vec<_>>(), [Some(Color::Red), Some(Color::Green)]);
+    }
+
+    #[test]
+    fn what_is_allowed_for_the_session_is_listed_and_a_rule_that_is_kept_is_said() {
+        let mut view = test_view();
+        let mut asked = question("bash make", "1");
+        asked.choices.push(QuestionChoice { key: 'a', id: "always".to_owned(), label: "".into() });
+        for (text, key) in [("bash make", 's'), ("bash make", 's'), ("write a", 'y'), ("ls b", 'a')]
+        {
+            ask(&mut view, &Question { text: text.to_owned(), ..asked.clone() });
+            press_alone(&mut view, KeyCode::Char(key));
+        }
+        let kept = printed(&mut view).replace('\n', " ");
+        assert!(kept.contains("ls b; `regatta trust --revoke` removes it"), "{kept}");
+        view.list_approvals(vec!["approval mode ask".to_owned()]);
+        let listed = printed(&mut view);
+        assert_eq!(listed.trim(), "approval mode ask\nallow bash make (for this session)");
     }
 
     #[test]
