@@ -128,10 +128,11 @@ pub(super) async fn run(
     let kept = leave(isolation, &mut signals).await;
     let failure = engine.close().await;
     app.user_models.finish_renewals().await;
-    output.end();
+    let ended = ended(args, globals, mode, (failure, printed));
+    output.end(); // last lines, also where they and the answer are on one terminal
     notifier.finish().await;
     kept.iter().for_each(|line| note(globals, line));
-    ended(args, globals, mode, (failure, printed))
+    ended
 }
 
 /// What a session is opened in, and with.
