@@ -1,49 +1,71 @@
 //! What a conversation does with the work of an isolated session: shows it, lands it, throws it away.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 
+use engine::exit_code::Interruption;
 use engine::ports::{LandingRequest, LandingTarget, LandingTask, Repository, SettleRequest};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use protocol::{Captured, ExitCode, Landed, LandingReport, TaskName};
+use protocol::{Captured, Landed, LandingReport, TaskName};
 
+use super::super::context::CommandContext;
 use super::super::task_rows::labels_of;
 use super::super::{apply, discard};
-use super::isolation::{Isolation, amount, kept_lines};
+use super::isolation::{Isolating, Isolation, amount, kept_lines};
+use super::stopped;
 use crate::args::{ApplyArgs, DiscardArgs, SettleArgs};
 use crate::process;
 use crate::render::conflicts_text;
+use crate::signals::{Signals, exit_now};
 use crate::view::{IsolatedWork, WorkEnd};
 use regatta::error::{Error, ErrorKind};
 use regatta::recovery::{OpenedRepository, open_repository};
-use regatta::session::ISOLATED_TASK;
+use regatta::session::{EndedWorkspace, ISOLATED_TASK};
 
-impl Isolation<'_> {
-    /// Lands the work or throws it away, when the session is closed, and makes another workspace of the tree
-    /// as it is then. Work that could not land is kept.
+/// What became of the work.
+enum Settled {
+    /// It has landed, or was thrown away.
+    Done,
+    /// Neither, since it was not captured as a whole, or because of a signal.
+    Kept(Option<Interruption>),
+}
+
+impl<'a> Isolation<'a> {
+    /// Lands the work or throws it away, when the session is closed, and returns what another workspace is
+    /// made of. Work that could not land is kept, and where is said.
     ///
     /// # Errors
-    /// There is no other workspace.
-    pub(super) async fn replace(self, how: WorkEnd) -> Result<(Self, Vec<String>), Error> {
-        let (ended, context, of) = self.end().await;
-        let target = format!("{}/{ISOLATED_TASK}", ended.run);
-        let mut out = io::stdout();
-        let done = match how {
-            _ if ended.work().is_none() => Ok(ExitCode::Success),
-            WorkEnd::Land => match open_repository(of.app, &of.folder).await {
-                Ok(OpenedRepository { repository, .. }) => {
-                    let args = ApplyArgs::of(target, SettleArgs::default());
-                    apply::run(&context, repository.as_ref(), &args, &mut out).await
-                }
-                Err(error) => Err(error),
+    /// A signal came before the landing. A second one exits at once.
+    pub(super) async fn settle(
+        self,
+        how: WorkEnd,
+        signals: &mut Signals,
+    ) -> Result<Isolating<'a>, Error> {
+        let mut ending = pin!(self.end());
+        let ((ended, context, of), signal) = tokio::select! {
+            ended = &mut ending => (ended, None),
+            why = signals.next() => tokio::select! {
+                ended = &mut ending => (ended, Some(why)),
+                why = signals.next() => exit_now(why),
             },
-            WorkEnd::Discard => discard::run(&context, &DiscardArgs::of(target), &mut out).await,
         };
-        let error = done.err().map(|error| error.to_string());
-        let kept = error.iter().flat_map(|_| kept_lines(&ended, &context.hints));
-        error.iter().cloned().chain(kept).for_each(|line| process::notify(&line));
-        Self::begin(of).await
+        let settled = match signal {
+            None if ended.is_captured() => settle_work(how, &ended, (&context, &of), signals).await,
+            signal => Ok(Settled::Kept(signal)),
+        };
+        let (error, signal) = match settled {
+            Ok(Settled::Done) => return Ok(of),
+            Ok(Settled::Kept(signal)) => (None, signal),
+            Err(error) => (Some(error.to_string()), None),
+        };
+        let kept = kept_lines(&ended, &context.hints);
+        error.iter().chain(&kept).for_each(|line| process::notify(line));
+        match signal {
+            None => Ok(of),
+            Some(why) => Err(stopped("stopped before the work was landed or thrown away", why)),
+        }
     }
 
     /// Opens the user's repository as it is now.
@@ -74,6 +96,35 @@ impl Isolation<'_> {
     async fn checkpoint(&self) -> Result<Option<Captured>, Error> {
         Ok(self.workspace.checkpoint().await?)
     }
+}
+
+/// Lands the captured work or throws it away.
+async fn settle_work(
+    how: WorkEnd,
+    ended: &EndedWorkspace,
+    (context, of): (&CommandContext, &Isolating<'_>),
+    signals: &mut Signals,
+) -> Result<Settled, Error> {
+    if ended.work().is_none() {
+        return Ok(Settled::Done);
+    }
+    let target = format!("{}/{ISOLATED_TASK}", ended.run);
+    let mut out = io::stdout();
+    match how {
+        WorkEnd::Land => {
+            let OpenedRepository { repository, .. } = tokio::select! {
+                opened = open_repository(of.app, &of.folder) => opened?,
+                why = signals.next() => return Ok(Settled::Kept(Some(why))),
+            };
+            let args = ApplyArgs::of(target, SettleArgs::default());
+            // It listens for signals itself.
+            let _code = apply::run(context, repository.as_ref(), &args, &mut out).await?;
+        }
+        WorkEnd::Discard => {
+            let _code = discard::run(context, &DiscardArgs::of(target), &mut out).await?;
+        }
+    }
+    Ok(Settled::Done)
 }
 
 impl IsolatedWork for Isolation<'_> {

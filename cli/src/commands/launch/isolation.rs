@@ -107,7 +107,10 @@ pub(super) fn kept_lines(ended: &EndedWorkspace, hints: &CommandHints) -> Vec<St
         let line = format!("the work of run {run} stays in its workspace; the next command has it");
         return vec![line, format!("then: {}", hints.command(&format!("runs show {run}")))];
     };
-    let Some(work) = ended.work() else { return failure.into_iter().collect() };
+    let Some(work) = ended.work() else {
+        let then = format!("then: {}", hints.command(&format!("runs show {run}")));
+        return failure.into_iter().flat_map(|failure| [failure, then.clone()]).collect();
+    };
     let target = match report.outcome {
         Outcome::Done { .. } => run.to_string(),
         // What has not ended well lands by its name only.

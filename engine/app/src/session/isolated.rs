@@ -71,6 +71,12 @@ impl EndedWorkspace {
         (captured.changes.files > 0).then_some(captured)
     }
 
+    /// Returns whether all of the work was captured.
+    #[must_use]
+    pub fn is_captured(&self) -> bool {
+        self.report.is_some() && self.failure().is_none()
+    }
+
     /// Returns why the work was not captured, or not as a whole.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {

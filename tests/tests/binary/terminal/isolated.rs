@@ -1,12 +1,17 @@
 //! An isolated conversation: its work is shown, lands and is thrown away on demand.
 
 use std::fs;
+use std::time::Duration;
 
+use rustix::process::{Signal, kill_process};
 use serde_json::json;
-use tests::sandbox::{Repository, Sandbox, Screen};
+use test_limit::eventually;
+use tests::sandbox::{Invocation, Repository, Sandbox, Screen};
 
 use super::kit::{Exchange, PacedModel, leave};
 use crate::binary::sandbox;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const STATUS: &str = "isolated · loopback/loop";
 
@@ -14,8 +19,16 @@ const STATUS: &str = "isolated · loopback/loop";
 const CALLS: usize = 20;
 
 fn start(place: &Sandbox, model: &PacedModel, repository: &Repository) -> Screen {
+    on_a_screen(session(place, model, repository))
+}
+
+fn session(place: &Sandbox, model: &PacedModel, repository: &Repository) -> Invocation {
     let session = place.regatta(repository.root()).words("--isolated --model loopback/loop");
-    let screen = session.arg("--base-url").arg(model.url()).on_a_keyboard(50, 120);
+    session.arg("--base-url").arg(model.url())
+}
+
+fn on_a_screen(session: Invocation) -> Screen {
+    let screen = session.on_a_keyboard(50, 120);
     screen.until("the status line", |text| text.contains(STATUS));
     screen
 }
@@ -158,5 +171,82 @@ fn work_that_cannot_land_stays_and_leaving_names_the_line_that_lands_it() {
         (repository.text("README.md"), repository.text("kept.txt")),
         ("theirs\n".into(), "kept\n".into())
     );
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_signal_while_another_copy_is_set_up_leaves_the_conversation_with_the_work_landed() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let [hang, begun] = ["hang", "begun"].map(|name| place.folder().join(name));
+    let setup =
+        format!("! test -e {} || {{ touch {}; sleep 1000; }}", hang.display(), begun.display());
+    place.home().configure(&format!("isolation: {{ setup: '{setup}' }}"));
+    let repository = place.repository();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut screen = start(&place, &model, &repository);
+        let change = format!("echo new > {}.txt", signal.as_raw());
+        end(&screen, bash(&screen, &model, &[change]), "Edited.");
+        fs::write(&hang, "").expect("a file can be written");
+        screen.press("/land\r");
+        eventually(PATIENCE, "the set-up begins", || begun.exists());
+        assert!(!screen.echoes());
+        kill_process(screen.id(), signal).expect("it runs");
+        assert_eq!(screen.wait().code(), Some(code), "{}", screen.text());
+        let told = screen.text();
+        assert!(told.contains("stopped before the conversation had another copy"), "{told}");
+        assert!(told.contains("continue with: regatta --resume "), "{told}");
+        assert!(screen.echoes());
+        assert_eq!(repository.text(&format!("{}.txt", signal.as_raw())), "new\n");
+        place.expect_nothing_left(&repository);
+        [&hang, &begun].map(|file| fs::remove_file(file).expect("it is there"));
+    }
+}
+
+#[test]
+fn a_second_signal_in_a_landing_ends_it_at_once_with_the_terminal_as_it_was() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let (repository, gate) = (place.repository(), place.folder().join("gate"));
+    let session = session(&place, &model, &repository).wait_at("landing.journal", &gate);
+    let mut screen = on_a_screen(session);
+    end(&screen, bash(&screen, &model, &["echo new > new.txt".to_owned()]), "Edited.");
+    screen.press("/land\r");
+    eventually(PATIENCE, "the landing begins", || gate.exists());
+    assert!(!screen.echoes());
+    // One after another: two at once are one.
+    kill_process(screen.id(), Signal::INT).expect("it runs");
+    eventually(PATIENCE, "it ends", || {
+        let _ended = kill_process(screen.id(), Signal::INT);
+        screen.has_ended()
+    });
+    assert_eq!(screen.wait().code(), Some(130));
+    assert!(screen.echoes());
+}
+
+#[test]
+fn work_that_cannot_be_captured_is_named_and_the_next_command_has_it() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let repository = place.repository();
+    let session = session(&place, &model, &repository).fault("full@capture.begin:2");
+    let mut screen = on_a_screen(session);
+    let todos = json!({ "todos": [{ "content": "more", "status": "pending" }] });
+    bash(&screen, &model, &["echo new > new.txt".to_owned()]).call("todo_write", &todos);
+    model.next().answer("Edited.");
+    screen.until("the end of the turn", |text| {
+        text.contains(" · cost unknown") && text.contains("to do: 0 of 1 done")
+    });
+    screen.press("/land\r");
+    // It goes on with what is to be done.
+    let told = screen.until("where the work is", |text| {
+        let said = text.split_once("its workspace is kept at ");
+        let then = said.and_then(|(_, said)| said.split_once("then: regatta runs show "));
+        then.is_some_and(|(_, then)| then.contains("to do: 0 of 1 done"))
+    });
+    leave(&mut screen);
+    let regatta = |words: &str| place.regatta(repository.root()).words(words).run();
+    drop(regatta("runs").expect_code(0));
+    let (_, run) = told.split_once("then: regatta runs show ").expect("it was told");
+    let run = run.lines().next().unwrap_or_default().trim_end();
+    drop(regatta(&format!("apply {run}/session")).expect_code(0));
+    assert_eq!(repository.text("new.txt"), "new\n");
     place.expect_nothing_left(&repository);
 }
