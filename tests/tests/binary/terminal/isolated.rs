@@ -194,7 +194,7 @@ fn a_signal_while_another_copy_is_set_up_leaves_the_conversation_with_the_work_l
         assert_eq!(screen.wait().code(), Some(code), "{}", screen.text());
         let told = screen.text();
         assert!(told.contains("stopped before the conversation had another copy"), "{told}");
-        assert!(told.contains("continue with: regatta --resume "), "{told}");
+        assert!(told.contains("continue with: regatta --isolated --resume "), "{told}");
         assert!(screen.echoes());
         assert_eq!(repository.text(&format!("{}.txt", signal.as_raw())), "new\n");
         place.expect_nothing_left(&repository);
