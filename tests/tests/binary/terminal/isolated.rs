@@ -196,9 +196,11 @@ fn a_signal_while_another_copy_is_set_up_leaves_the_conversation_with_the_work_l
         assert!(told.contains("stopped before the conversation had another copy"), "{told}");
         assert!(told.contains("continue with: regatta --isolated --resume "), "{told}");
         assert!(screen.echoes());
-        assert_eq!(repository.text(&format!("{}.txt", signal.as_raw())), "new\n");
+        assert_eq!(repository.text(format!("{}.txt", signal.as_raw())), "new\n");
         place.expect_nothing_left(&repository);
-        [&hang, &begun].map(|file| fs::remove_file(file).expect("it is there"));
+        for file in [&hang, &begun] {
+            fs::remove_file(file).expect("it is there");
+        }
     }
 }
 
