@@ -9,7 +9,5 @@ mod runners;
 pub use changes::{RevokeError, check_outside_task, revoke, trusted};
 pub use powers::{Power, PowerState, TrustedPowers};
 pub(crate) use project::settings_of;
-pub use project::{
-    LoadedProject, counts_still, project_root, project_settings, settings_to_look,
-};
+pub use project::{LoadedProject, counts_still, project_root, project_settings, settings_to_look};
 pub use store::{RepositoryTrust, TrustedPower};
