@@ -234,7 +234,7 @@ fn work_that_cannot_be_captured_is_named_and_the_next_command_has_it() {
     bash(&screen, &model, &["echo new > new.txt".to_owned()]).call("todo_write", &todos);
     model.next().answer("Edited.");
     screen.until("the end of the turn", |text| {
-        text.contains(" · cost unknown") && text.contains("to do: 0 of 1 done")
+        text.contains(" · cost unknown\n\nto do: 0 of 1 done")
     });
     screen.press("/land\r");
     // It goes on with what is to be done.
