@@ -18,9 +18,10 @@ fn words_of(line: &str) -> Vec<&str> {
     words.collect()
 }
 
-/// Returns whether a line begins with an option, also one of `regatta run`.
-fn has_option(line: &str) -> bool {
-    line.starts_with('-') || line.starts_with("run ")
+/// Returns the first letter of a line that begins with a command other than `run`.
+fn of_command(line: &str) -> Option<char> {
+    let is_other = line.starts_with('-') || line.starts_with("run ");
+    line.chars().next().filter(|_| !is_other)
 }
 
 /// Expects that the lines that `is_meant` chooses, at least this many, are refused, each with its hint.
@@ -50,12 +51,22 @@ fn expect_refused(least: usize, is_meant: impl Fn(&str) -> bool) {
 
 #[test]
 fn options_of_other_programs_are_refused_with_what_does_the_same_here() {
-    expect_refused(200, has_option);
+    expect_refused(100, |line| line.starts_with('-'));
+}
+
+#[test]
+fn options_of_other_programs_behind_run_are_refused_with_what_does_the_same_there() {
+    expect_refused(100, |line| line.starts_with("run "));
 }
 
 #[test]
 fn commands_of_other_programs_are_refused_with_what_does_the_same_here() {
-    expect_refused(220, |line| !has_option(line));
+    expect_refused(110, |line| of_command(line).is_some_and(|first| first < 'm'));
+}
+
+#[test]
+fn commands_of_other_programs_in_the_second_half_of_the_alphabet_are_refused_as_well() {
+    expect_refused(110, |line| of_command(line).is_some_and(|first| first >= 'm'));
 }
 
 #[test]
