@@ -57,6 +57,12 @@ pub(super) fn lost_by_git(
         base.contains_key(*path) && !git.tree.contains_key(*path) && !is_known
     };
     paths.extend(here.tree.iter().filter(follows).map(|(path, _)| path.clone()));
+    // A renamed file whose conflict git names and leaves out of the index.
+    let named = git.said.iter().filter_map(|said| {
+        let renamed = said.strip_prefix("CONFLICT (rename involved in collision): rename of ")?;
+        renamed.split_once(" -> ")?.1.split_once(" has content conflicts").map(|(name, _)| name)
+    });
+    paths.extend(named.filter(|name| !git.unmerged.contains(*name)).map(ToOwned::to_owned));
     // A file that both sides have, wherever it is.
     let everywhere = base.values().filter(|entry| {
         sides.iter().all(|side| is_in(side, entry.oid)) && !is_in(&git.tree, entry.oid)
