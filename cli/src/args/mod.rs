@@ -31,8 +31,10 @@ pub use limit_setting::LimitSetting;
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };
+#[cfg(feature = "tui")]
+pub(crate) use parse::meant_as_command;
 pub use parse::{Parsed, command_names, has_help, help_of, parse, public_grammar};
-pub(crate) use parse::{glob_of, instead_of_path, meant_as_command};
+pub(crate) use parse::{glob_of, instead_of_path};
 pub use regatta::gc::Execution;
 pub use retention::GcArgs;
 pub use retry::{RetryArgs, TaskEnding};

@@ -329,7 +329,9 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
-pub(crate) use mistyped::{glob_of, instead_of_path, meant_as_command};
+#[cfg(feature = "tui")]
+pub(crate) use mistyped::meant_as_command;
+pub(crate) use mistyped::{glob_of, instead_of_path};
 
 mod instead;
 mod launch_line;

@@ -16,11 +16,13 @@ use crate::render::{shell_word, shell_words};
 use regatta::error::Error;
 
 mod files;
+#[cfg(feature = "tui")]
 mod in_conversation;
 mod tasks;
 mod with_rest;
 
 pub(crate) use files::glob_of;
+#[cfg(feature = "tui")]
 pub(crate) use in_conversation::meant_as_command;
 use tasks::refuse_run;
 use with_rest::{with_rest, with_targets};
