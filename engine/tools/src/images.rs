@@ -78,7 +78,7 @@ pub(crate) fn check(bytes: &[u8], mime_type: &str) -> Result<(), ImageError> {
     }
 }
 
-/// Returns an image whose sides have at most [`LONGEST_SIDE`] pixels. `None` if it stays as it is: it is
+/// Returns an image whose sides have at most 2,000 pixels. `None` if it stays as it is: it is
 /// small enough, its size is not known, or `sizes` says so.
 ///
 /// # Errors
