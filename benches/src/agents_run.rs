@@ -32,6 +32,8 @@ pub fn run_of_plan(
     let mut run = Command::new(binary);
     run.current_dir(repository.root())
         .env("REGATTA_HOME", home)
+        // The bare client has it too. What the files of the user's own shell cost is not measured.
+        .env("SHELL", "/bin/sh")
         .args(["run", "--json", "--isolation", "none", "--approval-mode", "yolo"])
         .args(["--jobs", &jobs.to_string(), "--plan"])
         .arg(&file);
