@@ -115,6 +115,7 @@ fn environment(folder: &Path) -> ToolEnv {
         purpose: SessionPurpose::Conversation,
         model: String::new(),
         is_scripted: false,
+        spawn_offer: None,
     }
 }
 

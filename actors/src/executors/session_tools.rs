@@ -148,6 +148,7 @@ impl SessionTools {
                 change_shown,
                 artifacts: Arc::clone(&self.artifacts),
                 background: Arc::clone(&self.background),
+                subagents: None,
                 progress,
                 cancel,
             };

@@ -122,6 +122,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                     purpose: SessionPurpose::Task,
                     model: agent.model.id.clone(),
                     is_scripted: agent.model.is_scripted(),
+                    spawn_offer: None,
                 },
                 artifacts: artifacts(task),
                 only: None,

@@ -29,7 +29,9 @@ mod session;
 mod session_entry;
 mod session_event;
 mod session_message;
+mod spawns;
 mod spec;
+mod subagent;
 mod tagged;
 mod thinking_level;
 mod thinking_mode;
@@ -77,10 +79,12 @@ pub use session_message::{
     BashExecution, BranchSummary, CompactionSummary, CustomMessage, FileMention, MentionedFile,
     PythonExecution, SessionMessage, SkippedReason,
 };
+pub use spawns::Spawns;
 pub use spec::{
     Agent, BranchOwner, ChangeDemand, Command, Conversation, DoneTask, Item, LandTime, MergeMode,
     OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, YieldPlaceholder,
 };
+pub use subagent::{RunCaller, Subagent};
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use thinking_mode::ThinkingMode;
 pub use timestamp::Timestamp;

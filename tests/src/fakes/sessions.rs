@@ -50,6 +50,7 @@ pub fn session_tools() -> ToolSetup {
             purpose: SessionPurpose::Conversation,
             model: String::new(),
             is_scripted: false,
+            spawn_offer: None,
         },
         artifacts: "/sessions".into(),
         only: None,

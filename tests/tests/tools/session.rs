@@ -129,6 +129,7 @@ impl Session {
             purpose: setting.purpose,
             model: setting.model.to_owned(),
             is_scripted: setting.model.is_empty(),
+            spawn_offer: None,
         };
         let shells =
             Arc::new(UserShells::new(setting.shell.map(OsStr::new), &folder.path().join("shells")));
@@ -148,6 +149,7 @@ impl Session {
             change_shown: ChangeShown::Yes,
             artifacts: ArtifactFolders.open(&folder.path().join("artifacts")),
             background: background.clone(),
+            subagents: None,
             progress: Arc::new(|_line| {}),
             cancel: cancel.clone(),
         };

@@ -150,6 +150,7 @@ impl SessionEngine {
                 purpose: SessionPurpose::Conversation,
                 model: String::new(),
                 is_scripted: false,
+                spawn_offer: None,
             },
             artifacts: self.logs.join("artifacts"),
             only: None,

@@ -52,6 +52,7 @@ impl AppContext {
             purpose: SessionPurpose::Conversation,
             model: model_id,
             is_scripted,
+            spawn_offer: None,
         };
         let view = Arc::new(isolation::DirectoryView::new(folder));
         let approvals = ApprovalPolicy::from(self.settings.approvals(None));

@@ -4,6 +4,7 @@
 mod ask;
 mod attempt_end;
 mod background;
+mod call_origin;
 mod cancel;
 mod clock_and_ids;
 mod gate;
@@ -12,12 +13,14 @@ mod isolation;
 mod isolation_error;
 mod ledger;
 mod model;
+mod pause;
 mod processes;
 mod recovery;
 mod schema;
 mod session_log;
 mod settle;
 mod shell_syntax;
+mod spawner;
 mod tools;
 mod trusted_rules;
 mod undo;
@@ -29,6 +32,7 @@ mod worker;
 pub use ask::Ask;
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
 pub use background::{Background, BackgroundWork};
+pub use call_origin::{CallOrigin, TaskOrigin};
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};
 pub use gate::{
@@ -47,6 +51,7 @@ pub use model::{
     ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, Models, Provider,
     ProviderInfo, RateLimit, RateLimits, RequestOptions, RequestTurn, ToolChoice, key_phrase,
 };
+pub use pause::Pause;
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, CommandTerminal, Commands,
     EndCause, LineSink, Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession,
@@ -62,6 +67,10 @@ pub use session_log::{
 };
 pub use settle::{ConflictingRest, SettleChoice, SettleRequest, WrittenFile};
 pub use shell_syntax::{ShellPart, ShellSyntax, ShellWord};
+pub use spawner::{
+    Caller, Lineage, SpawnCall, SpawnItem, SpawnOffer, SpawnRefusal, SpawnReport, Spawner,
+    SubagentReport, SubagentStatus, Subagents,
+};
 pub use tools::{
     ARTIFACT_SCHEME, Access, AccessClass, Artifact, ArtifactStore, Artifacts, ChangeShown,
     CommandShell, Concurrency, InputFiles, SessionPurpose, Tool, ToolBuildError, ToolContext,

@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{Background, CancelToken, CommandOwner, Found, LineSink, WorkspaceView};
+use super::{
+    Background, CancelToken, CommandOwner, Found, LineSink, SpawnOffer, Subagents, WorkspaceView,
+};
 
 /// A tool of one session, built in or supplied by another program.
 #[async_trait]
@@ -129,6 +131,8 @@ pub struct ToolContext {
     pub artifacts: Arc<dyn Artifacts>,
     /// Runs what goes on when the call has ended.
     pub background: Arc<dyn Background>,
+    /// Starts subagents; `None` where there are none.
+    pub subagents: Option<Subagents>,
     /// Receives lines about the progress of the call.
     pub progress: LineSink,
     /// Cancels the call.
@@ -216,6 +220,8 @@ pub struct ToolEnv {
     /// Whether the model is scripted. Such a model has a tool that panics, so that a scenario can show how
     /// the engine handles a panic.
     pub is_scripted: bool,
+    /// The agents that its model can give tasks to; without one, it has no tool for that.
+    pub spawn_offer: Option<SpawnOffer>,
 }
 
 /// Which shell runs the commands of a session.
