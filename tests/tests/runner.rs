@@ -6,6 +6,7 @@ extern crate test_limit;
 mod actors;
 mod adding;
 mod agents;
+mod call_origin;
 mod deadlines;
 mod event_streams;
 mod event_streams_rare;

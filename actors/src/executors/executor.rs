@@ -9,7 +9,7 @@ use engine::ports::{
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use protocol::ToolCall;
+use protocol::{SessionId, ToolCall};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::approver::Unbegun;
@@ -45,8 +45,8 @@ pub(crate) enum ToolExecutorMessage {
     Tools(RpcReplyPort<OpenedTools>),
     /// Returns for each call what it reads, changes or runs, and whether it may run concurrently.
     Classify(Vec<ToolCall>, RpcReplyPort<Vec<Access>>),
-    /// Executes one tool call.
-    Call(ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
+    /// Executes one tool call of this session.
+    Call(SessionId, ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
     /// Runs work that goes on when the call that has begun it has ended.
     Background(BackgroundWork),
     /// From now on, tells the end of such work to this receiver.
@@ -314,12 +314,13 @@ impl Actor for ToolExecutor {
                     state.start(Job::ExecutorClassify, &myself, classify);
                 }
             }
-            ToolExecutorMessage::Call(call, progress, reply) => {
+            ToolExecutorMessage::Call(session, call, progress, reply) => {
                 if let Some(tools) = state.tools() {
                     // Jobs start in any order; calls have arrived in that of the answer.
                     let (stop, turn) = (state.stop_of_call(), tools.turn());
                     state.start(Job::ExecutorCall, &myself, async move {
-                        let _gone = reply.send(tools.call((call, turn), progress, stop).await);
+                        let call = (session, call, turn);
+                        let _gone = reply.send(tools.call(call, progress, stop).await);
                     });
                 }
             }

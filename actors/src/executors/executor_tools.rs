@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::agent::Listener;
-use engine::ports::{
-    Access, CancelLevel, ToolBuildError, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner,
-};
-use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
+use engine::ports::{Access, CancelLevel, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner};
+use protocol::{Failure, FailureClass, SessionEvent, SessionId, ToolCall};
 use ractor::ActorRef;
 
 use super::executor::{OpenedTools, ToolExecutorMessage};
@@ -20,27 +18,30 @@ use crate::messaging::answer;
 pub(crate) struct ExecutorTools {
     executor: ActorRef<ToolExecutorMessage>,
     opened: OpenedTools,
+    session: SessionId,
     listener: Arc<dyn Listener>,
     /// How long calls may take to end that are stopped.
     grace: Duration,
 }
 
+impl OpenedTools {
+    /// Waits until the executor has built its tools.
+    pub(crate) async fn of(executor: &ActorRef<ToolExecutorMessage>) -> Result<Self, Failure> {
+        answer(executor, ToolExecutorMessage::Tools).await.ok_or_else(|| {
+            Failure::new(FailureClass::Crashed, "its executor ended before its tools were built")
+        })
+    }
+}
+
 impl ExecutorTools {
-    /// Waits until the executor has built its tools. `listener` receives the progress of calls.
-    pub(crate) async fn open(
-        executor: ActorRef<ToolExecutorMessage>,
+    /// Returns the runner of the calls of `session`. `listener` receives their progress.
+    pub(crate) fn new(
+        (executor, opened): (ActorRef<ToolExecutorMessage>, OpenedTools),
+        session: SessionId,
         listener: Arc<dyn Listener>,
         grace: Duration,
-    ) -> Result<Self, Failure> {
-        let opened = answer(&executor, ToolExecutorMessage::Tools).await.ok_or_else(|| {
-            Failure::new(FailureClass::Crashed, "its executor ended before its tools were built")
-        })?;
-        Ok(Self { executor, opened, listener, grace })
-    }
-
-    /// Returns the tools that could not be built.
-    pub(crate) fn left_out(&self) -> &[ToolBuildError] {
-        &self.opened.left_out
+    ) -> Self {
+        Self { executor, opened, session, listener, grace }
     }
 }
 
@@ -69,7 +70,8 @@ impl ToolRunner for ExecutorTools {
             }
         });
         self.opened.unbegun.add(&call.id);
-        let question = |reply| ToolExecutorMessage::Call(call, progress, reply);
+        let session = self.session;
+        let question = |reply| ToolExecutorMessage::Call(session, call, progress, reply);
         answer(&self.executor, question).await.unwrap_or_else(|| {
             let text = "the executor crashed while this call ran; its effects may be there";
             ToolOutcome::Failed(ToolOutput::text(text))

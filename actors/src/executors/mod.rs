@@ -14,7 +14,7 @@ mod supervisor;
 mod turns;
 
 pub use chosen_mode::ChosenMode;
-pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
+pub(crate) use executor::{ExecutorLease, ExecutorSetup, OpenedTools, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
 pub use session_tools::{Answerer, ToolSetup};

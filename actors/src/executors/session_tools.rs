@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, Ask, Background, CancelToken, ChangeShown, CommandOwner, Concurrency,
-    LineSink, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
-    Visibility, WorkspaceView,
+    Access, Artifacts, Ask, Background, CallOrigin, CancelToken, ChangeShown, CommandOwner,
+    Concurrency, LineSink, TaskOrigin, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory,
+    ToolOutcome, ToolOutput, Visibility, WorkspaceView,
 };
 use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use protocol::ToolCall;
+use protocol::{SessionId, ToolCall};
 use tokio::time::timeout;
 
 use super::approver::{Approver, Cleared, Trust, Unbegun};
@@ -34,6 +34,8 @@ pub struct ToolSetup {
     pub view: Arc<dyn WorkspaceView>,
     /// Facts about the session that tools need.
     pub env: ToolEnv,
+    /// The task whose session calls the tools, if it has one.
+    pub task: Option<TaskOrigin>,
     /// The folder of the output of the tools.
     pub artifacts: PathBuf,
     /// The names of the tools that the model may use; every tool if absent.
@@ -69,6 +71,7 @@ pub(crate) struct SessionTools {
     pub(super) set: ToolSet,
     /// The tools that could not be built.
     pub(super) left_out: Vec<ToolBuildError>,
+    task: Option<TaskOrigin>,
     commands: Arc<dyn CommandOwner>,
     view: Arc<dyn WorkspaceView>,
     artifacts: Arc<dyn Artifacts>,
@@ -84,7 +87,7 @@ impl SessionTools {
         setup: ToolSetup,
         ask: Option<Arc<dyn Ask>>,
     ) -> Self {
-        let ToolSetup { view, env, artifacts, only, approvals, mode, answerer: _ } = setup;
+        let ToolSetup { view, env, task, artifacts, only, approvals, mode, answerer: _ } = setup;
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let hidden = tool.spec().visibility == Visibility::Hidden;
@@ -100,7 +103,7 @@ impl SessionTools {
         let trust = Trust { rules: Arc::clone(&deps.trusted_rules), folder: env.repo };
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
         let approver = Approver::new((gate, mode), ask, trust);
-        Self { set, left_out, commands, view, artifacts, background, approver }
+        Self { set, left_out, task, commands, view, artifacts, background, approver }
     }
 
     /// Returns the access class of each call. A call whose tool panics here runs alone.
@@ -129,7 +132,7 @@ impl SessionTools {
     /// Executes one call. A panic in a tool is an error that the model reads.
     pub(super) async fn call(
         &self,
-        (call, turn): (ToolCall, Turn),
+        (session, call, turn): (SessionId, ToolCall, Turn),
         progress: LineSink,
         cancel: CancelToken,
     ) -> ToolOutcome {
@@ -142,6 +145,7 @@ impl SessionTools {
                 Err(refused) => return refused,
             };
             let context = ToolContext {
+                origin: CallOrigin { session, task: self.task },
                 view: Arc::clone(&self.view),
                 commands: Arc::clone(&self.commands),
                 shell,

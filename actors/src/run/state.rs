@@ -61,6 +61,7 @@ impl RunState {
         let record = RunRecord::opened(arguments.name.clone(), arguments.spec);
         arguments.spec = record.spec.clone();
         let facts = RunFacts {
+            id: arguments.spec.id,
             name: arguments.name.clone(),
             repo: arguments.spec.repo.clone(),
             subfolder: arguments.spec.subfolder.clone(),

@@ -128,6 +128,7 @@ impl RunState {
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
+            parent: record.parent,
             needs,
             timings: self.times.until_start(task),
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),

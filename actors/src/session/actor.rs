@@ -15,14 +15,13 @@ use protocol::{
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tracing::Instrument as _;
 
-use super::delta_coalescer::DeltaCoalescer;
 use super::messages::{
     ContinueError, Ended, Opened, OpenedLog, Revision, SessionArguments, SessionInput,
     SessionMessage,
 };
-use super::opening::{open, open_model, open_tools};
+use super::opening::{open, open_model};
 use super::turns::Turns;
-use crate::executors::ToolExecutorMessage;
+use crate::executors::{OpenedTools, ToolExecutorMessage};
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::Notifier;
@@ -188,10 +187,8 @@ impl SessionState {
     ) {
         self.activity = Activity::Working(Work::new(CancelToken::default(), None));
         let arguments = Arc::clone(&self.arguments);
-        let job = async move {
-            let listener = Arc::new(DeltaCoalescer::new(arguments.events.clone()));
-            open(&arguments, &open_tools(&arguments, listener).await?).await
-        };
+        let job =
+            async move { open(&arguments, &OpenedTools::of(&arguments.executor).await?).await };
         let job = job.instrument(self.arguments.span.clone());
         let then = |opened| SessionMessage::Opened(opened, reply);
         self.jobs.run(Job::SessionOpen, myself, job, then);

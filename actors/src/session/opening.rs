@@ -2,31 +2,22 @@
 
 use std::sync::Arc;
 
-use engine::agent::{Conversation, Listener, Model, SessionInit};
-use engine::ports::{LogDamage, SessionHeader, ToolRunner as _};
+use engine::agent::{Conversation, Model, SessionInit};
+use engine::ports::{LogDamage, SessionHeader};
 use engine::request::{ModelClient, Routes};
 use protocol::{Failure, ModelRoute, SessionEvent};
 
 use super::messages::{Opened, SessionArguments};
-use crate::executors::ExecutorTools;
+use crate::executors::OpenedTools;
 use crate::tokio_timer::RuntimeTimer;
-
-/// Waits until the executor has built the tools.
-pub(super) async fn open_tools(
-    arguments: &SessionArguments,
-    listener: Arc<dyn Listener>,
-) -> Result<ExecutorTools, Failure> {
-    let grace = arguments.deps.policy.grace;
-    ExecutorTools::open(arguments.executor.clone(), listener, grace).await
-}
 
 /// Opens a session with a new log, or continues an existing one.
 pub(super) async fn open(
     arguments: &SessionArguments,
-    tools: &ExecutorTools,
+    tools: &OpenedTools,
 ) -> Result<Box<Opened>, Failure> {
     let SessionArguments { spec, deps, .. } = arguments;
-    for error in tools.left_out() {
+    for error in &tools.left_out {
         arguments.events.notify(SessionEvent::ToolUnavailable {
             tool_name: error.tool.clone(),
             error_message: error.reason.clone(),
@@ -38,8 +29,7 @@ pub(super) async fn open(
         at: deps.clock.now(),
         parent: None,
     };
-    let declared = tools.declarations();
-    let names: Vec<&str> = declared.iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> = tools.declarations.iter().map(|tool| tool.name.as_str()).collect();
     let init = SessionInit {
         system: spec.system.text(&names),
         model: spec.model.clone(),

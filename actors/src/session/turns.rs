@@ -14,8 +14,8 @@ use super::delta_coalescer::DeltaCoalescer;
 use super::messages::{
     Ended, Opened, Revised, Revision, RevisionAnswer, SessionArguments, SessionMessage,
 };
-use super::opening::{open, open_tools};
-use crate::executors::{ExecutorTools, settle};
+use super::opening::open;
+use crate::executors::{ExecutorTools, OpenedTools, settle};
 use crate::messaging::answer;
 
 /// The work on one input.
@@ -114,11 +114,10 @@ impl Turns {
         deltas: &Arc<DeltaCoalescer>,
     ) -> Result<(Box<Opened>, ExecutorTools), (AgentEnd, Option<Box<Opened>>)> {
         let opened = self.opened.take();
-        let listener = Arc::clone(deltas);
         let tools = tokio::select! {
             biased;
             () = self.abort.cancelled() => return Err((AgentEnd::Aborted, opened)),
-            tools = open_tools(&self.arguments, listener) => tools,
+            tools = OpenedTools::of(&self.arguments.executor) => tools,
         };
         let tools = match tools {
             Ok(tools) => tools,
@@ -130,7 +129,13 @@ impl Turns {
             None => open(&self.arguments, &tools).boxed().await,
         };
         match opened {
-            Ok(opened) => Ok((opened, tools)),
+            Ok(opened) => {
+                let (session, grace) =
+                    (opened.conversation.session(), self.arguments.deps.policy.grace);
+                let (tools, listener) =
+                    ((self.arguments.executor.clone(), tools), Arc::clone(deltas));
+                Ok((opened, ExecutorTools::new(tools, session, listener, grace)))
+            }
             Err(failure) => Err((AgentEnd::Failed(failure), None)),
         }
     }

@@ -12,8 +12,8 @@ use engine::task::{
     YieldContract,
 };
 use protocol::{
-    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunName, TaskName, TaskReport,
-    TaskSpec, TaskTimings, WorkspaceKind, WorkspaceNeeds,
+    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunId, RunName, TaskId,
+    TaskName, TaskReport, TaskSpec, TaskTimings, WorkspaceKind, WorkspaceNeeds,
 };
 use ractor::ActorRef;
 use tokio::time::Instant;
@@ -33,6 +33,8 @@ use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
+    /// The task that has added it to the run, if one has.
+    pub(crate) parent: Option<TaskId>,
     /// What its workspace needs.
     pub(crate) needs: WorkspaceNeeds,
     /// The times of its phases until now.
@@ -66,6 +68,7 @@ impl TaskArguments {
 
 /// Facts about the run that its tasks need.
 pub(crate) struct RunFacts {
+    pub(crate) id: RunId,
     pub(crate) name: RunName,
     pub(crate) repo: PathBuf,
     pub(crate) subfolder: PathBuf,

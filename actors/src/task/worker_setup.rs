@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    InputFiles, Models, SessionPurpose, ToolEnv, VariableChoice, WorkerReport, WorkerStart,
-    Workspace as Place,
+    InputFiles, Models, SessionPurpose, TaskOrigin, ToolEnv, VariableChoice, WorkerReport,
+    WorkerStart, Workspace as Place,
 };
 use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
 
@@ -124,6 +124,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                     is_scripted: agent.model.is_scripted(),
                     spawn_offer: None,
                 },
+                task: Some(TaskOrigin { run: task.run.id, task: spec.id, parent: task.parent }),
                 artifacts: artifacts(task),
                 only: None,
                 approvals: ApprovalPolicy::from(agent.approvals.clone())

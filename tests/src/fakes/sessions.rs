@@ -52,6 +52,7 @@ pub fn session_tools() -> ToolSetup {
             is_scripted: false,
             spawn_offer: None,
         },
+        task: None,
         artifacts: "/sessions".into(),
         only: None,
         approvals: Default::default(),

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    ArtifactStore as _, Artifacts, CancelToken, ChangeShown, CommandShell, SessionPurpose,
-    ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome, ToolOutput, ViewPath,
-    Visibility, WorkspaceView,
+    ArtifactStore as _, Artifacts, CallOrigin, CancelToken, ChangeShown, CommandShell,
+    SessionPurpose, ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome,
+    ToolOutput, ViewPath, Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
-use protocol::{Content, ToolCall};
+use protocol::{Content, SessionId, ToolCall};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use schema::JsonSchemas;
 use serde_json::Value;
@@ -143,6 +143,7 @@ impl Session {
         let (commands, cancel) = (Arc::<ScriptedCommands>::default(), CancelToken::default());
         let background = Arc::<InBackground>::default();
         let context = ToolContext {
+            origin: CallOrigin { session: SessionId::generate(), task: None },
             view,
             commands: commands.clone(),
             shell: CommandShell::User,

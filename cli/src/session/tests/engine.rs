@@ -152,6 +152,7 @@ impl SessionEngine {
                 is_scripted: false,
                 spawn_offer: None,
             },
+            task: None,
             artifacts: self.logs.join("artifacts"),
             only: None,
             approvals: Default::default(),

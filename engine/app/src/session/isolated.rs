@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actors::{Engine, RunHandle, Submission, SubmitError};
-use engine::ports::{IsolationError, LandingNotice, Repository, RepositoryFacts, ToolEnv};
+use engine::ports::{
+    IsolationError, LandingNotice, Repository, RepositoryFacts, TaskOrigin, ToolEnv,
+};
 use isolation::DirectoryView;
 use protocol::{
     Captured, ChangeDemand, CommitSubjects, Conversation, EventKind, Failure, FailureClass,
@@ -26,7 +28,6 @@ pub const ISOLATED_TASK: &str = "session";
 /// The workspace of an isolated session.
 pub struct IsolatedWorkspace {
     run: RunHandle,
-    task: TaskId,
     place: IsolatedPlace,
 }
 
@@ -35,6 +36,8 @@ pub struct IsolatedWorkspace {
 pub struct IsolatedPlace {
     /// The run.
     pub run: RunName,
+    /// Its only task.
+    pub task: TaskOrigin,
     /// The root of the copy of the repository.
     pub root: PathBuf,
     /// The folder in which the session works, relative to the root.
@@ -170,6 +173,7 @@ impl IsolatedWorkspace {
         degraded: &mut (dyn FnMut(&EventKind) + Send),
     ) -> Result<Self, NotIsolated> {
         let task = spec.tasks.first().map_or_else(TaskId::generate, |task| task.id);
+        let task = TaskOrigin { run: spec.id, task, parent: None };
         let (repo, subfolder) = (spec.repo.clone(), spec.subfolder.clone());
         let submission = Submission { notify, ..Submission::new(spec, repository) };
         let mut run = engine.run(submission).await?;
@@ -179,8 +183,9 @@ impl IsolatedWorkspace {
                 EventKind::Degraded { .. } => degraded(&event.kind),
                 EventKind::WorkspaceReady { path, .. } => root = path.into(),
                 EventKind::TaskProgress { phase: Phase::Working, .. } => {
-                    let place = IsolatedPlace { run: run.name.clone(), root, subfolder, repo };
-                    return Ok(Self { run, task, place });
+                    let name = run.name.clone();
+                    let place = IsolatedPlace { run: name, task, root, subfolder, repo };
+                    return Ok(Self { run, place });
                 }
                 EventKind::TaskFinished { report, .. } => {
                     let failure = match &report.outcome {
@@ -209,13 +214,13 @@ impl IsolatedWorkspace {
     /// # Errors
     /// The workspace cannot be captured.
     pub async fn checkpoint(&self) -> Result<Option<Captured>, IsolationError> {
-        let captured = self.run.controls().checkpoint(self.task).await?;
+        let captured = self.run.controls().checkpoint(self.place.task.task).await?;
         Ok(captured.filter(|captured| captured.changes.files > 0))
     }
 
     /// Captures the work, and ends the run. The session must be closed.
     pub async fn end(mut self) -> EndedWorkspace {
-        self.run.controls().end_conversation(self.task);
+        self.run.controls().end_conversation(self.place.task.task);
         let mut report = None;
         // They end when the run has given back its lock.
         while let Some(event) = self.run.recv().await {
@@ -256,6 +261,7 @@ impl IsolatedPlace {
         // A plain view of the folder, of which nothing is recorded: captures look at every file, since a
         // command may have written any.
         tools.view = Arc::new(DirectoryView::new(self.root.clone()));
+        tools.task = Some(self.task);
         tools.env = ToolEnv {
             subfolder: self.subfolder.clone(),
             repo: self.repo.clone(),

@@ -58,6 +58,8 @@ impl AppContext {
         let approvals = ApprovalPolicy::from(self.settings.approvals(None));
         let approvals = approvals.in_workspace(WorkspaceKind::Shared);
         let (mode, answerer) = (ChosenMode::default(), Answerer::None);
-        (spec, ToolSetup { view, env, artifacts, only: None, approvals, mode, answerer })
+        let setup =
+            ToolSetup { view, env, task: None, artifacts, only: None, approvals, mode, answerer };
+        (spec, setup)
     }
 }

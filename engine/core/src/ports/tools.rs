@@ -11,7 +11,8 @@ use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{
-    Background, CancelToken, CommandOwner, Found, LineSink, SpawnOffer, Subagents, WorkspaceView,
+    Background, CallOrigin, CancelToken, CommandOwner, Found, LineSink, SpawnOffer, Subagents,
+    WorkspaceView,
 };
 
 /// A tool of one session, built in or supplied by another program.
@@ -119,6 +120,8 @@ impl Access {
 /// Everything that a tool call can use.
 #[derive(Clone)]
 pub struct ToolContext {
+    /// Where the call comes from.
+    pub origin: CallOrigin,
     /// The files of the workspace.
     pub view: Arc<dyn WorkspaceView>,
     /// Runs commands.
