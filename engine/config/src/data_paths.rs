@@ -134,6 +134,12 @@ impl DataPaths {
         self.config.join("config.yml")
     }
 
+    /// Returns the folder of the agents that the user has written.
+    #[must_use]
+    pub fn agents(&self) -> PathBuf {
+        self.config.join("agents")
+    }
+
     /// Returns the file with what the user tells every agent.
     #[must_use]
     pub fn context_file(&self) -> PathBuf {

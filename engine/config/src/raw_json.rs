@@ -30,7 +30,7 @@ impl RawValue {
     }
 }
 
-fn to_json(value: &Value) -> Json {
+pub(crate) fn to_json(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Bool(flag) => (*flag).into(),

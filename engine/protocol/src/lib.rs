@@ -1,6 +1,7 @@
 //! The data types that all crates of the engine share: ids, specifications, outcomes, changes,
 //! events and ledger entries. This crate holds data only: it does no I/O and starts no tasks.
 
+mod agent_definition;
 mod approvals;
 mod capture;
 mod commits;
@@ -42,6 +43,9 @@ mod usage;
 mod verification;
 
 pub use approvals::{ApprovalMode, ApprovalRule, Approvals, RuleCalls, RuleError};
+pub use agent_definition::{
+    AgentCatalog, AgentDefinition, AgentFamily, AgentLimits, AgentSource, AgentWarning, MappedWord,
+};
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};

@@ -208,7 +208,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
         ],
     ),
     ("tokio-util", &[]),
-    ("toml", &["regatta", "regatta-cli", "regatta-providers"]),
+    ("toml", &["regatta", "regatta-cli", "regatta-config", "regatta-providers"]),
     ("tracing", &[]),
     ("tree-sitter", &["regatta-shell-syntax"]),
     ("tree-sitter-bash", &["regatta-shell-syntax"]),
