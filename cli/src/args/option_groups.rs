@@ -32,7 +32,7 @@ const RUN: &[Group] = &[
 
 const RETRY: &[Group] = &[
     ("Which tasks", "failed cancelled all | conflicted"),
-    ("How", "exec model dry_run | base_url limits jobs approval_mode"),
+    ("How", "exec model dry_run | base_url limits jobs approval_mode notify"),
 ];
 
 const APPLY: &[Group] = &[

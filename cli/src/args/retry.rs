@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args};
 
 use protocol::ApprovalMode;
@@ -52,6 +53,13 @@ pub struct RetryArgs {
     /// How many tasks run at the same time [default: as many as in the run]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+
+    /// Run a command at each question and at the end of the run
+    ///
+    /// It gets a JSON object on its standard input: docs/notifications.md. The setting `notify` has commands for
+    /// every run.
+    #[arg(long, value_name = "CMD", value_parser = NonEmptyStringValueParser::new())]
+    pub notify: Option<String>,
 
     /// Print the tasks in their order, and start nothing
     #[arg(long, action = ArgAction::SetTrue)]

@@ -175,7 +175,8 @@ async fn start(globals: &Globals, args: &RunArgs, log: &Log) -> Result<ExitCode,
 /// Starts a run of tasks of an earlier run, or prints these tasks for `--dry-run`.
 async fn start_retry(globals: &Globals, args: &RetryArgs, log: &Log) -> Result<ExitCode, Error> {
     refuse_inside_task(std::env::var_os("REGATTA_TASK").as_deref())?;
-    let opened = open_to_work(globals, BrokenProject::Refuse).await?;
+    let OpenedForWork { app, repository } = open_to_work(globals, BrokenProject::Refuse).await?;
+    let opened = OpenedForWork { app: told_by(app, args.notify.as_ref()), repository };
     let context = context(globals, &opened.app, &opened.repository.facts().root);
     let mut defaults = Defaults::from(&opened.app.settings);
     let overrides = args.overrides();

@@ -2,8 +2,8 @@
 
 use engine::ports::Schemas;
 use protocol::{
-    Agent, Approvals, BranchOwner, MergeMode, Retry, RunId, RunSpec, StackBranch, TaskId, TaskSpec,
-    Work,
+    Agent, Approvals, BranchOwner, MergeMode, Retry, RunId, RunName, RunSpec, SetupFolder,
+    StackBranch, TaskId, TaskSpec, Work, WorkspaceNeeds,
 };
 
 use super::Defaults;
@@ -57,13 +57,8 @@ pub fn retried(
         };
         Ok(TaskSpec { id: TaskId::generate(), work, title, limits, ..task })
     };
-    let mut needs = earlier.needs.clone();
-    if needs.carry.is_empty() && needs.carry_limit == 0 {
-        // The ledger of an older version has no limit where nobody named any files.
-        needs.carry_limit = defaults.needs.carry_limit;
-    }
     let spec = RunSpec {
-        needs,
+        needs: needs(earlier, &tasks, (&retry.run, defaults))?,
         id: RunId::generate(),
         tasks: tasks.into_iter().map(again).collect::<Result<_, Error>>()?,
         jobs: args.jobs.unwrap_or(earlier.jobs),
@@ -73,6 +68,39 @@ pub fn retried(
     };
     check(&spec, args, schemas)?;
     Ok(ResolvedRun { spec, meant: meant.into_iter().collect() })
+}
+
+/// Returns what the workspaces need. Set-up commands that the project's settings named run as in a new run: those
+/// that count now, after what the user has trusted.
+///
+/// # Errors
+/// The commands do not count any more.
+fn needs(
+    earlier: &RunSpec,
+    tasks: &[TaskSpec],
+    (run, defaults): (&RunName, &Defaults),
+) -> Result<WorkspaceNeeds, Error> {
+    let mut needs = earlier.needs.clone();
+    if needs.carry.is_empty() && needs.carry_limit == 0 {
+        // The ledger of an older version has no limit where nobody named any files.
+        needs.carry_limit = defaults.needs.carry_limit;
+    }
+    let is_used = !needs.setup.is_empty() && tasks.iter().any(|task| task.needs.setup.is_none());
+    match needs.setup_folder {
+        SetupFolder::Root if is_used => {
+            let now = &defaults.needs.setup;
+            if now.origin.project_root().is_none() {
+                return Err(Error::usage(format!("cannot retry run {run}"))
+                    .because(
+                        "its set-up commands are of the project's settings, and do not count now",
+                    )
+                    .hint("regatta trust"));
+            }
+            needs.setup.clone_from(&now.value);
+        }
+        SetupFolder::Root | SetupFolder::WorkingFolder => {}
+    }
+    Ok(needs)
 }
 
 /// Returns the command of `--exec`, which at least one of the tasks takes.

@@ -63,6 +63,32 @@ fn a_task_has_its_own_limits_and_needs_and_the_command_line_goes_before_both() {
 }
 
 #[test]
+fn a_retry_has_the_set_up_of_a_project_as_it_counts_now() {
+    let mut earlier = with(&exec("make"), &defaults(), "").unwrap();
+    earlier.needs.setup = vec!["./setup".to_owned()];
+    let retry = |earlier: &RunSpec, now: &Defaults| {
+        let retry = protocol::Retry { run: "r0000".parse().unwrap(), done: Vec::new() };
+        let (tasks, args) = (earlier.tasks.clone(), RunArgs::default());
+        retried(earlier, tasks, retry, &args, now, &schema::JsonSchemas)
+            .map(|run| run.spec.needs.setup)
+    };
+    let mut counts = defaults();
+    let file = "/repo/.regatta/config.yml".into();
+    let origin = config::Origin::Project { file, line: 1 };
+    counts.needs.setup = config::Setting { value: vec!["./other".to_owned()], origin };
+    assert_eq!(retry(&earlier, &counts).unwrap(), ["./setup"], "it was typed");
+    earlier.needs.setup_folder = protocol::SetupFolder::Root;
+    assert_eq!(retry(&earlier, &counts).unwrap(), ["./other"]);
+    let refused = retry(&earlier, &defaults()).unwrap_err();
+    assert_eq!(
+        (refused.what.as_str(), &refused.hints[..]),
+        ("cannot retry run r0000", &["regatta trust".to_owned()][..])
+    );
+    earlier.tasks[0].needs.setup = Some(Vec::new());
+    assert!(retry(&earlier, &defaults()).is_ok(), "no task uses it");
+}
+
+#[test]
 fn a_retry_may_have_another_command_for_the_items_of_its_tasks() {
     let each = RunArgs { each: Some("*.c".to_owned()), ..exec("cc {{item}}") };
     let earlier = with(&each, &defaults(), "").unwrap();

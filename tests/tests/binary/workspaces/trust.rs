@@ -70,6 +70,36 @@ fn what_is_trusted_is_what_was_shown_and_a_changed_byte_or_value_ends_it() {
 }
 
 #[test]
+fn a_retry_sets_up_its_workspaces_with_what_the_user_trusts_at_that_time() {
+    let place = sandbox();
+    let repository = place.repository();
+    let (told, ended) = (place.folder().join("told"), place.folder().join("ended"));
+    let script = |name: &str| format!("#!/bin/sh\necho {name} >> '{}'\n", told.display());
+    repository.write("setup.sh", script("first"));
+    repository.make_executable("setup.sh");
+    repository.write(".regatta/config.yml", "isolation.setup: ./setup.sh\n");
+    repository.commit("a set-up");
+    let regatta = |words: &str| place.regatta(repository.root()).words(words).stdin("").run();
+    let _trusted = regatta("trust --yes").expect_code(0);
+    let _failed = place.run_in(&repository).exec("false").run().expect_code(5);
+    repository.write("setup.sh", script("second"));
+    let retry = || {
+        let retry = place.regatta(repository.root()).words("runs retry --exec true --notify");
+        retry.arg(format!("cat > '{}'", ended.display())).run()
+    };
+    let refused = retry();
+    refused.expect_refusal(&["do not count now", "regatta trust"]);
+    let is_told = |expected: &str| assert_eq!(fs::read_to_string(&told).unwrap(), expected);
+    is_told("first\n");
+    assert!(!ended.exists());
+    let _trusted = regatta("trust --yes").expect_code(0);
+    let _retried = retry().expect_code(0);
+    is_told("first\nsecond\n");
+    let ended = fs::read_to_string(&ended).expect("the end of the run is told");
+    assert!(ended.contains(r#""type":"run_end""#), "{ended}");
+}
+
+#[test]
 fn a_command_that_is_not_known_is_trusted_until_the_next_commit_with_other_files() {
     let place = sandbox();
     let repository = place.repository();
