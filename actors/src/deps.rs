@@ -9,7 +9,7 @@ use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
     ArtifactStore, Clock, Commands, GateStore, Ids, LedgerStore, Models, Schemas, SessionLogs,
-    ShellSyntax, ToolFactory, TrustedRules,
+    ShellSyntax, Spawner, ToolFactory, TrustedRules,
 };
 use engine::prompt::ContextBytes;
 use engine::request::{Absences, RequestPolicy};
@@ -30,6 +30,8 @@ pub struct Deps {
     pub absences: Arc<Absences>,
     /// Build the tools of sessions, in the order in which they are declared to models.
     pub tools: Vec<Arc<dyn ToolFactory>>,
+    /// Runs the subagents of tool calls. Without it, no session can start any.
+    pub spawner: Option<Arc<dyn Spawner>>,
     /// Stores the output of tools.
     pub artifacts: Arc<dyn ArtifactStore>,
     /// Stores the logs of sessions.

@@ -1,6 +1,6 @@
 //! The public handle of a running engine.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use engine::leading_request::LedModels;
 use engine::ports::{CommandOwner, Commands, VariableChoice};
@@ -26,6 +26,18 @@ use crate::tokio_timer::RuntimeTimer;
 /// ended.
 #[derive(Clone)]
 pub struct Engine(Arc<Handle>);
+
+/// A handle that does not keep the engine open.
+#[derive(Clone)]
+pub struct WeakEngine(Weak<Handle>);
+
+impl WeakEngine {
+    /// Returns a handle of the engine; `None` if all its handles were dropped.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Engine> {
+        self.0.upgrade().map(Engine)
+    }
+}
 
 struct Handle {
     root: ActorRef<RootMessage>,
@@ -57,7 +69,13 @@ impl Engine {
         Ok(Self(Arc::new(Handle { root, failure, commands })))
     }
 
-    /// Returns a new owner of shell commands, for those that are no calls of a model. It has to be
+    /// Returns a handle that does not keep the engine open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakEngine {
+        WeakEngine(Arc::downgrade(&self.0))
+    }
+
+    /// Returns a new owner of shell commands, for those that are not calls of a model. It has to be
     /// dropped before the engine is closed.
     #[must_use]
     pub fn command_owner(&self) -> Arc<dyn CommandOwner> {

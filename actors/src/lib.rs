@@ -24,7 +24,7 @@ mod task;
 mod tokio_timer;
 mod worker;
 
-pub use crate::engine::Engine;
+pub use crate::engine::{Engine, WeakEngine};
 pub use deps::{Deps, Policy};
 pub use events::Events;
 pub use executors::{Answerer, ChosenMode, ToolSetup};

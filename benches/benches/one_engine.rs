@@ -224,6 +224,7 @@ impl Bench<'_> {
             commits: protocol::CommitSubjects::default(),
             group: None,
             retry: None,
+            caller: None,
         };
         let mut run = engine.run(Submission::new(spec, repository)).await?;
         let landed = match run.outcome().await {

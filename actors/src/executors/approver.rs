@@ -12,7 +12,10 @@ use engine::ports::{
     WorkspaceView,
 };
 use engine::tools::{CallGate, Decided, Subject, ToolSet};
-use protocol::{ApprovalRule, Question, QuestionChoice, QuestionId, ToolCall, quote_within};
+use protocol::{
+    ApprovalMode, ApprovalRule, Approvals, Question, QuestionChoice, QuestionId, ToolCall,
+    quote_within,
+};
 
 use super::chosen_mode::ChosenMode;
 use super::turns::{Turn, Turns};
@@ -97,6 +100,16 @@ impl Approver {
         }
     }
 
+    /// Returns the rules and the mode that somebody has set, and the mode of this moment.
+    pub(super) fn approvals(&self) -> (Approvals, ApprovalMode) {
+        self.gate().policy().own()
+    }
+
+    /// Returns the shell of commands at this moment.
+    pub(super) fn shell(&self) -> CommandShell {
+        self.gate().shell()
+    }
+
     /// Returns the turn of the next call.
     pub(super) fn turn(&self) -> Turn {
         self.turns.next()
@@ -119,51 +132,53 @@ impl Approver {
         cancel: &CancelToken,
     ) -> Result<Cleared, ToolOutcome> {
         let mut cleared = Cleared { shell: CommandShell::Plain, change_shown: ChangeShown::No };
-        let why = tokio::select! {
+        let judged = tokio::select! {
             biased;
-            () = cancel.cancelled() => Some(ABORTED.to_owned()),
-            why = async {
+            () = cancel.cancelled() => Err(refused(ABORTED)),
+            judged = async {
                 // The mode may change meanwhile: the call runs as it was judged.
                 let gate = self.gate();
                 let decided = gate.decide(tools, call, view).await;
                 let change_shown = gate.shows_change(&decided);
                 cleared = Cleared { shell: gate.shell(), change_shown };
-                self.why_not(tools, (call, &turn), view, (decided, change_shown)).await
-            } => why,
+                self.judged(tools, (call, &turn), view, (decided, change_shown)).await
+            } => judged,
         };
         let was_withdrawn = !self.unbegun.remove(&call.id);
         drop(turn);
-        match why.or_else(|| was_withdrawn.then(|| ABORTED.to_owned())) {
-            Some(why) => Err(ToolOutcome::Refused(ToolOutput::text(why))),
-            None => Ok(cleared),
-        }
+        judged?;
+        if was_withdrawn { Err(refused(ABORTED)) } else { Ok(cleared) }
     }
 
-    /// Returns why a call must not run; `None` if it may.
-    async fn why_not(
+    /// Returns whether a call may run. One that cannot succeed ends before anyone is asked.
+    async fn judged(
         &self,
         tools: &ToolSet,
         (call, turn): (&ToolCall, &Turn),
         view: &dyn WorkspaceView,
         (decided, shown): (Decided, ChangeShown),
-    ) -> Option<String> {
-        let Decision::Ask(reason) = &decided.decision else {
-            return refusal(&call.name, &decided.what, &decided.decision);
+    ) -> Result<(), ToolOutcome> {
+        let forbidden = || match refusal(&call.name, &decided.what, &decided.decision) {
+            Some(why) => Err(refused(&why)),
+            None => Ok(()),
         };
+        let Decision::Ask(reason) = &decided.decision else { return forbidden() };
         if self.ask.is_some() {
             turn.begins().await;
         }
         // The question before may have been about an equal call.
         if self.allows(&decided.subjects) {
-            return None;
+            return Ok(());
         }
         let trusted = self.trust.rules.rules(&self.trust.folder).await;
         if trusted.as_ref().is_ok_and(|rules| self.gate().is_allowed_by(rules, &decided)) {
-            return None;
+            return Ok(());
         }
-        let Some(ask) = &self.ask else {
-            return refusal(&call.name, &decided.what, &decided.decision);
-        };
+        // The error may quote the file.
+        if shown == ChangeShown::Yes {
+            tools.check(call, view).await?;
+        }
+        let Some(ask) = &self.ask else { return forbidden() };
         let mut always = trusted.map(|_| self.gate().always(&decided));
         // The tool remembers what the file is now, also where the change is not shown.
         let diff = tools.preview(call, view).await.filter(|_| shown == ChangeShown::Yes);
@@ -171,7 +186,7 @@ impl Approver {
             let question = question(call, &decided, reason, &always);
             let question = Question { diff: diff.clone(), ..question };
             match ask.ask(question).await.as_deref() {
-                Some(ONCE) => return None,
+                Some(ONCE) => return Ok(()),
                 Some(SESSION) => {}
                 Some(ALWAYS) => {
                     let rules = always.unwrap_or_default();
@@ -180,12 +195,12 @@ impl Approver {
                         continue;
                     }
                 }
-                Some(_) => return Some(refusal_by_user(&call.name, &decided.what)),
-                None => return Some(refusal_unanswered(&call.name, &decided.what)),
+                Some(_) => return Err(refused(&refusal_by_user(&call.name, &decided.what))),
+                None => return Err(refused(&refusal_unanswered(&call.name, &decided.what))),
             }
             let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
             allowed.extend(decided.subjects);
-            return None;
+            return Ok(());
         }
     }
 
@@ -194,6 +209,10 @@ impl Approver {
         let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
         !subjects.is_empty() && subjects.iter().all(|subject| allowed.contains(subject))
     }
+}
+
+fn refused(why: &str) -> ToolOutcome {
+    ToolOutcome::Refused(ToolOutput::text(why))
 }
 
 /// Returns the question about a call. `always` are the rules that would always allow it.
@@ -241,17 +260,22 @@ fn question_text(tool: &str, Decided { what, folder, .. }: &Decided) -> String {
     format!("{tool} in {}: {what}", quote_within(&folder.to_string_lossy(), FOLDER_SHOWN))
 }
 
-/// Returns what a call is about as a printable line: whole, or its beginning and its end.
+/// Returns what a call is about as printable lines: whole, or its beginning and its end.
 fn call_text(what: &str) -> String {
     let count = what.chars().count();
     let left_out = count.saturating_sub(FIRST_SHOWN + LAST_SHOWN);
     if left_out == 0 {
-        return quote_within(what, usize::MAX);
+        return printable(what);
     }
     let first: String = what.chars().take(FIRST_SHOWN).collect();
     let last: String = what.chars().skip(FIRST_SHOWN + left_out).collect();
-    let [first, last] = [first, last].map(|part| quote_within(&part, usize::MAX));
-    format!("{first} … {left_out} more characters … {last}")
+    format!("{} … {left_out} more characters … {}", printable(&first), printable(&last))
+}
+
+/// The lines of a text stay lines.
+fn printable(text: &str) -> String {
+    let lines = text.trim_end_matches('\n').split('\n');
+    lines.map(|line| quote_within(line, usize::MAX)).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -261,7 +285,7 @@ mod tests {
     #[test]
     fn a_question_has_the_whole_command_or_its_beginning_and_its_end_with_what_is_left_out_counted()
     {
-        assert_eq!(call_text("make\n\u{1b}[2J"), "make\\n\\u{1b}[2J");
+        assert_eq!(call_text("make\n\u{1b}[2J\r\n"), "make\n\\u{1b}[2J\\r");
         let command = format!("echo {}; touch evil", "a".repeat(10_000));
         let text = call_text(&command);
         assert!(text.starts_with("echo aaa") && text.ends_with("aaa; touch evil"), "{text}");

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use engine::ports::{
     Access, Ask, BackgroundWork, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner,
-    CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
+    CommandRequest, LineSink, OwnerEnd, Pause, ToolBuildError, ToolDeclaration, ToolOutcome,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use protocol::{SessionId, ToolCall};
+use protocol::{ModelRoute, SessionId, ToolCall};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::approver::Unbegun;
@@ -35,7 +35,23 @@ pub(crate) enum ExecutorSetup {
     /// Running commands.
     Commands,
     /// Carrying out the calls of a model, and asking a person about some, if there is one.
-    Tools(Box<ToolSetup>, Option<Arc<dyn Ask>>),
+    Tools(Box<ToolSetup>, SessionPorts),
+}
+
+/// What the session of an executor can do beside its calls.
+#[derive(Clone, Default)]
+pub(crate) struct SessionPorts {
+    /// Asks a person; `None` if there is no one to answer.
+    pub(crate) ask: Option<Arc<dyn Ask>>,
+    /// Lets calls wait; `None` if the session works for no task.
+    pub(crate) pause: Option<Arc<dyn Pause>>,
+}
+
+/// Who makes a call.
+#[derive(Clone, Debug)]
+pub(crate) struct CallFrom {
+    pub(crate) session: SessionId,
+    pub(crate) model: ModelRoute,
 }
 
 pub(crate) enum ToolExecutorMessage {
@@ -45,8 +61,8 @@ pub(crate) enum ToolExecutorMessage {
     Tools(RpcReplyPort<OpenedTools>),
     /// Returns for each call what it reads, changes or runs, and whether it may run concurrently.
     Classify(Vec<ToolCall>, RpcReplyPort<Vec<Access>>),
-    /// Executes one tool call of this session.
-    Call(SessionId, ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
+    /// Executes one tool call.
+    Call(Arc<CallFrom>, ToolCall, LineSink, RpcReplyPort<ToolOutcome>),
     /// Runs work that goes on when the call that has begun it has ended.
     Background(BackgroundWork),
     /// From now on, tells the end of such work to this receiver.
@@ -60,7 +76,7 @@ pub(crate) enum ToolExecutorMessage {
     /// Stops all jobs, ends the owner of the commands, and replies what is left of its processes.
     Seal(RpcReplyPort<OwnerEnd>),
     /// The result of the job that builds the tools; `None` if the job was stopped.
-    Built(Result<Option<SessionTools>, Panicked>),
+    Built(Result<Option<Arc<SessionTools>>, Panicked>),
     /// A job of the actor ended or panicked.
     Ended,
     /// Work in the background ended, with what is to be told about it, or panicked.
@@ -214,7 +230,7 @@ impl ToolExecutorState {
         myself: &ActorRef<ToolExecutorMessage>,
         deps: Arc<Deps>,
         setup: ToolSetup,
-        ask: Option<Arc<dyn Ask>>,
+        ports: SessionPorts,
     ) {
         self.unfinished += 1;
         self.tools = Tools::Building(Vec::new());
@@ -223,16 +239,16 @@ impl ToolExecutorState {
         let background = Arc::new(ExecutorBackground::new(background, &stop));
         let build = async move {
             tokio::select! {
-                built = SessionTools::build(deps, (commands, background), setup, ask) => Some(built),
+                built = SessionTools::build(deps, (commands, background), setup, ports) => Some(Arc::new(built)),
                 () = stop.cancelled_at_once() => None,
             }
         };
         self.running.run(Job::ExecutorBuild, myself, build, ToolExecutorMessage::Built);
     }
 
-    fn built(&mut self, built: Option<SessionTools>) {
+    fn built(&mut self, built: Option<Arc<SessionTools>>) {
         self.unfinished -= 1;
-        let tools = built.map_or(Tools::None, |built| Tools::Built(Arc::new(built)));
+        let tools = built.map_or(Tools::None, Tools::Built);
         if let Tools::Building(waiting) = std::mem::replace(&mut self.tools, tools) {
             waiting.into_iter().for_each(|reply| self.open(reply));
         }
@@ -287,7 +303,7 @@ impl Actor for ToolExecutor {
         };
         match setup {
             ExecutorSetup::Commands => {}
-            ExecutorSetup::Tools(setup, ask) => state.build(&myself, deps, *setup, ask),
+            ExecutorSetup::Tools(setup, ports) => state.build(&myself, deps, *setup, ports),
         }
         Ok(state)
     }
@@ -314,12 +330,12 @@ impl Actor for ToolExecutor {
                     state.start(Job::ExecutorClassify, &myself, classify);
                 }
             }
-            ToolExecutorMessage::Call(session, call, progress, reply) => {
+            ToolExecutorMessage::Call(from, call, progress, reply) => {
                 if let Some(tools) = state.tools() {
                     // Jobs start in any order; calls have arrived in that of the answer.
                     let (stop, turn) = (state.stop_of_call(), tools.turn());
                     state.start(Job::ExecutorCall, &myself, async move {
-                        let call = (session, call, turn);
+                        let call = (from, call, turn);
                         let _gone = reply.send(tools.call(call, progress, stop).await);
                     });
                 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use engine::agent::Listener;
 use engine::ports::{Access, CancelLevel, ToolDeclaration, ToolOutcome, ToolOutput, ToolRunner};
-use protocol::{Failure, FailureClass, SessionEvent, SessionId, ToolCall};
+use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
 
-use super::executor::{OpenedTools, ToolExecutorMessage};
+use super::executor::{CallFrom, OpenedTools, ToolExecutorMessage};
 use super::settle::settle;
 use crate::messaging::answer;
 
@@ -18,7 +18,7 @@ use crate::messaging::answer;
 pub(crate) struct ExecutorTools {
     executor: ActorRef<ToolExecutorMessage>,
     opened: OpenedTools,
-    session: SessionId,
+    from: Arc<CallFrom>,
     listener: Arc<dyn Listener>,
     /// How long calls may take to end that are stopped.
     grace: Duration,
@@ -37,11 +37,11 @@ impl ExecutorTools {
     /// Returns the runner of the calls of `session`. `listener` receives their progress.
     pub(crate) fn new(
         (executor, opened): (ActorRef<ToolExecutorMessage>, OpenedTools),
-        session: SessionId,
+        from: Arc<CallFrom>,
         listener: Arc<dyn Listener>,
         grace: Duration,
     ) -> Self {
-        Self { executor, opened, session, listener, grace }
+        Self { executor, opened, from, listener, grace }
     }
 }
 
@@ -70,8 +70,8 @@ impl ToolRunner for ExecutorTools {
             }
         });
         self.opened.unbegun.add(&call.id);
-        let session = self.session;
-        let question = |reply| ToolExecutorMessage::Call(session, call, progress, reply);
+        let from = Arc::clone(&self.from);
+        let question = |reply| ToolExecutorMessage::Call(from, call, progress, reply);
         answer(&self.executor, question).await.unwrap_or_else(|| {
             let text = "the executor crashed while this call ran; its effects may be there";
             ToolOutcome::Failed(ToolOutput::text(text))

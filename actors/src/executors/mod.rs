@@ -10,11 +10,14 @@ mod executor;
 mod launch_meter;
 mod session_tools;
 mod settle;
+mod spawning;
 mod supervisor;
 mod turns;
 
 pub use chosen_mode::ChosenMode;
-pub(crate) use executor::{ExecutorLease, ExecutorSetup, OpenedTools, ToolExecutorMessage};
+pub(crate) use executor::{
+    CallFrom, ExecutorLease, ExecutorSetup, OpenedTools, SessionPorts, ToolExecutorMessage,
+};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
 pub use session_tools::{Answerer, ToolSetup};

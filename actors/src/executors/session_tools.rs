@@ -8,18 +8,20 @@ use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, Ask, Background, CallOrigin, CancelToken, ChangeShown, CommandOwner,
-    Concurrency, LineSink, TaskOrigin, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory,
+    Access, Artifacts, Background, CallOrigin, CancelToken, ChangeShown, CommandOwner, Concurrency,
+    LineSink, Lineage, TaskOrigin, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory,
     ToolOutcome, ToolOutput, Visibility, WorkspaceView,
 };
 use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use protocol::{SessionId, ToolCall};
+use protocol::{ApprovalMode, Approvals, ToolCall};
 use tokio::time::timeout;
 
 use super::approver::{Approver, Cleared, Trust, Unbegun};
 use super::chosen_mode::ChosenMode;
+use super::executor::{CallFrom, SessionPorts};
+use super::spawning::Spawning;
 use super::turns::Turn;
 use crate::deps::Deps;
 use crate::jobs::Panicked;
@@ -36,6 +38,8 @@ pub struct ToolSetup {
     pub env: ToolEnv,
     /// The task whose session calls the tools, if it has one.
     pub task: Option<TaskOrigin>,
+    /// What is above the session.
+    pub lineage: Lineage,
     /// The folder of the output of the tools.
     pub artifacts: PathBuf,
     /// The names of the tools that the model may use; every tool if absent.
@@ -72,6 +76,7 @@ pub(crate) struct SessionTools {
     /// The tools that could not be built.
     pub(super) left_out: Vec<ToolBuildError>,
     task: Option<TaskOrigin>,
+    spawning: Option<Spawning>,
     commands: Arc<dyn CommandOwner>,
     view: Arc<dyn WorkspaceView>,
     artifacts: Arc<dyn Artifacts>,
@@ -85,13 +90,32 @@ impl SessionTools {
         deps: Arc<Deps>,
         (commands, background): (Arc<dyn CommandOwner>, Arc<dyn Background>),
         setup: ToolSetup,
-        ask: Option<Arc<dyn Ask>>,
+        ports: SessionPorts,
     ) -> Self {
-        let ToolSetup { view, env, task, artifacts, only, approvals, mode, answerer: _ } = setup;
+        let ToolSetup {
+            view,
+            mut env,
+            task,
+            lineage,
+            artifacts,
+            only,
+            approvals,
+            mode,
+            answerer: _,
+        } = setup;
+        let folder = view.process_root().join(&env.subfolder);
+        if let Some(spawner) = &deps.spawner {
+            env.spawn_offer = spawner.offer(&folder, &lineage).await;
+        }
+        let spawning = Spawning::of(&deps, &env, (folder, lineage), &artifacts, &ports);
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
-            let hidden = tool.spec().visibility == Visibility::Hidden;
-            only.as_ref().is_none_or(|only| hidden || only.contains(&tool.spec().name))
+            let is_named = only.as_ref().map(|only| only.contains(&tool.spec().name));
+            match tool.spec().visibility {
+                Visibility::Declared => is_named.unwrap_or(true),
+                Visibility::OnRequest => is_named.unwrap_or(env.is_scripted),
+                Visibility::Hidden => true,
+            }
         };
         let built = join_all(built).await.into_iter().flatten();
         let built = built.filter(|built| built.as_ref().map_or(true, is_wanted)).collect();
@@ -101,9 +125,11 @@ impl SessionTools {
         }
         let artifacts = deps.artifacts.open(&artifacts);
         let trust = Trust { rules: Arc::clone(&deps.trusted_rules), folder: env.repo };
+        let ask = ports.ask;
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
         let approver = Approver::new((gate, mode), ask, trust);
-        Self { set, left_out, task, commands, view, artifacts, background, approver }
+        set.prepare(approver.shell(), &commands, background.as_ref());
+        Self { set, left_out, task, spawning, commands, view, artifacts, background, approver }
     }
 
     /// Returns the access class of each call. A call whose tool panics here runs alone.
@@ -124,6 +150,11 @@ impl SessionTools {
         self.approver.turn()
     }
 
+    /// Returns the rules and the mode that somebody has set, and the mode of this moment.
+    pub(super) fn approvals(&self) -> (Approvals, ApprovalMode) {
+        self.approver.approvals()
+    }
+
     /// Returns the calls that have not been allowed yet.
     pub(super) fn unbegun(&self) -> Unbegun {
         self.approver.unbegun()
@@ -132,7 +163,7 @@ impl SessionTools {
     /// Executes one call. A panic in a tool is an error that the model reads.
     pub(super) async fn call(
         &self,
-        (session, call, turn): (SessionId, ToolCall, Turn),
+        (from, call, turn): (Arc<CallFrom>, ToolCall, Turn),
         progress: LineSink,
         cancel: CancelToken,
     ) -> ToolOutcome {
@@ -144,15 +175,19 @@ impl SessionTools {
                 Ok(cleared) => cleared,
                 Err(refused) => return refused,
             };
+            let origin = CallOrigin { session: from.session, task: self.task };
+            let subagents =
+                self.spawning.as_ref().map(|it| it.subagents(self, (origin, from.model.clone())));
             let context = ToolContext {
-                origin: CallOrigin { session, task: self.task },
+                origin,
                 view: Arc::clone(&self.view),
                 commands: Arc::clone(&self.commands),
                 shell,
                 change_shown,
                 artifacts: Arc::clone(&self.artifacts),
                 background: Arc::clone(&self.background),
-                subagents: None,
+                subagents,
+                pending: self.set.pending(),
                 progress,
                 cancel,
             };

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::tokio_timer::RuntimeTimer;
 
 /// Counts the time in which a request or a question of a task waits, which is not time of its work. It
-/// belongs to the task, and is told by its [`Waits`].
+/// belongs to the task, and is reported by its [`Waits`].
 pub(crate) struct WaitClock {
     timer: RuntimeTimer,
     /// Made with the first [`Waits`]: a command has none.

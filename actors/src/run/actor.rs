@@ -65,7 +65,7 @@ impl Actor for Run {
                     return Ok(());
                 }
             },
-            RunMessage::Question(task, question) => match state.question(task, question) {
+            RunMessage::Wait(task, wait) => match state.wait(task, wait) {
                 Some(input) => input,
                 None => return Ok(()),
             },

@@ -21,7 +21,7 @@ use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
 use crate::messaging::{Durability, Notifier, Receipt};
 use crate::sessions::AnswerError;
-use crate::task::{ConversationRequest, TaskQuestion};
+use crate::task::{ConversationRequest, TaskWait};
 
 pub(crate) struct RunArguments {
     pub(crate) name: RunName,
@@ -103,7 +103,7 @@ pub(crate) enum RunMessage {
     Cancel(CancelLevel, Interruption),
     Request(Box<RunRequest>),
     /// A task asks a person.
-    Question(TaskId, TaskQuestion),
+    Wait(TaskId, TaskWait),
     /// Result of the check of tasks to add.
     Checked(Box<CheckedTasks>),
     /// The work of this task has ended, and nothing of it runs any more.

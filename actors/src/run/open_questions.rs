@@ -11,6 +11,8 @@ pub(super) struct RunQuestions {
     pub(super) open: BTreeMap<QuestionId, OpenQuestion>,
     /// The answers of tasks that wait for their permits.
     pub(super) closed: Vec<ClosedQuestion>,
+    /// Those whose subagents have ended and that wait for their permits.
+    pub(super) resuming: Vec<(TaskId, RpcReplyPort<()>)>,
 }
 
 /// A question that waits for its answer.

@@ -1,26 +1,31 @@
-//! The questions of a run's tasks, each of which is answered once.
+//! What a run's tasks wait for: questions, each of which is answered once, and subagents.
 
-use engine::run::Input;
+use engine::run::{Input, WaitsFor};
 use protocol::{EventKind, QuestionId, SessionEvent, TaskId};
 
 use super::open_questions::{ClosedQuestion, OpenQuestion};
 use super::state::RunState;
 use crate::sessions::AnswerError;
-use crate::task::TaskQuestion;
+use crate::task::TaskWait;
 
 impl RunState {
-    /// Takes what a task says of a question.
-    pub(super) fn question(&mut self, task: TaskId, question: TaskQuestion) -> Option<Input> {
-        match question {
-            TaskQuestion::Ask(question, reply) => {
+    /// Takes what a task says of the things that it waits for.
+    pub(super) fn wait(&mut self, task: TaskId, wait: TaskWait) -> Option<Input> {
+        match wait {
+            TaskWait::Ask(question, reply) => {
                 let question = *question;
                 let event = SessionEvent::QuestionAsked { question: question.clone() };
                 self.publish_of(task, event);
                 let open = OpenQuestion { task, question, reply };
                 self.questions.open.insert(open.question.id, open);
-                Some(Input::Asked(task))
+                Some(Input::Waits(task, WaitsFor::Answer))
             }
-            TaskQuestion::Close(id) => self.close_question(id, None),
+            TaskWait::Close(id) => self.close_question(id, None),
+            TaskWait::Subagents => Some(Input::Waits(task, WaitsFor::Subagents)),
+            TaskWait::SubagentsEnded(reply) => {
+                self.questions.resuming.extend(reply.map(|reply| (task, reply)));
+                Some(Input::WaitEnded(task, WaitsFor::Subagents))
+            }
         }
     }
 
@@ -42,11 +47,14 @@ impl RunState {
         let event = SessionEvent::QuestionClosed { question_id: id, choice_id: choice.clone() };
         self.publish_of(task, event);
         self.questions.closed.push(ClosedQuestion { task, choice, reply });
-        Some(Input::QuestionClosed(task))
+        Some(Input::WaitEnded(task, WaitsFor::Answer))
     }
 
-    /// Tells a task its answers: it has its permit.
+    /// Lets a task go on with what it has waited for: it has its permit.
     pub(super) fn go_on(&mut self, task: TaskId) {
+        for (_, reply) in self.questions.resuming.extract_if(.., |(of, _)| *of == task) {
+            let _gone = reply.send(());
+        }
         for closed in self.questions.closed.extract_if(.., |closed| closed.task == task) {
             let _gone = closed.reply.send(closed.choice); // the task may be stopping
         }
@@ -60,6 +68,7 @@ impl RunState {
             self.close_question(id, None);
         }
         self.questions.closed.retain(|closed| closed.task != task);
+        self.questions.resuming.retain(|(of, _)| *of != task);
     }
 
     fn publish_of(&mut self, task: TaskId, event: SessionEvent) {

@@ -20,7 +20,6 @@ use super::messages::{RunMessage, ScheduleRequest};
 use super::state::RunState;
 use crate::child::start_child;
 use crate::contracts;
-use crate::executors::Answerer;
 use crate::isolation::RepositoryMessage;
 use crate::job::Job;
 use crate::ledger::LedgerMessage;
@@ -142,13 +141,8 @@ impl RunState {
                 true => Notifier::to(myself, move |()| RunMessage::WorkEnded(task)),
                 false => Notifier::new(|()| {}),
             },
-            questions: match self.arguments.answerer {
-                Answerer::None => None,
-                Answerer::Client => {
-                    let ask = move |question| RunMessage::Question(task, question);
-                    Some(Notifier::to(myself, ask))
-                }
-            },
+            waits: Notifier::to(myself, move |wait| RunMessage::Wait(task, wait)),
+            answerer: self.arguments.answerer,
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };

@@ -10,7 +10,7 @@ use protocol::{ForeignBytes, RepoPath, RunSpec, Work};
 
 use crate::deps::Deps;
 
-/// Makes the prompt of a run. What cannot be read of the context files is told in `notices`.
+/// Makes the prompt of a run. `notices` names the context files that cannot be read.
 pub(super) async fn run_prompt(
     spec: &RunSpec,
     baseline: &dyn Baseline,

@@ -15,7 +15,7 @@ use super::messages::{
     Ended, Opened, Revised, Revision, RevisionAnswer, SessionArguments, SessionMessage,
 };
 use super::opening::open;
-use crate::executors::{ExecutorTools, OpenedTools, settle};
+use crate::executors::{CallFrom, ExecutorTools, OpenedTools, settle};
 use crate::messaging::answer;
 
 /// The work on one input.
@@ -130,11 +130,12 @@ impl Turns {
         };
         match opened {
             Ok(opened) => {
-                let (session, grace) =
-                    (opened.conversation.session(), self.arguments.deps.policy.grace);
+                let (session, model) = (opened.conversation.session(), opened.model.route.clone());
+                let (from, grace) =
+                    (Arc::new(CallFrom { session, model }), self.arguments.deps.policy.grace);
                 let (tools, listener) =
                     ((self.arguments.executor.clone(), tools), Arc::clone(deltas));
-                Ok((opened, ExecutorTools::new(tools, session, listener, grace)))
+                Ok((opened, ExecutorTools::new(tools, from, listener, grace)))
             }
             Err(failure) => Err((AgentEnd::Failed(failure), None)),
         }

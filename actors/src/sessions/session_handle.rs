@@ -196,7 +196,7 @@ impl SessionHandle {
         self.revise(Revision::Read).await
     }
 
-    /// Appends an entry to the log as soon as the session is idle: a message that is no input, such as
+    /// Appends an entry to the log as soon as the session is idle: a message that is not an input, such as
     /// one of an extension or a command that the user ran, a label, or the state of an extension. What
     /// models read of it is part of the next request.
     ///

@@ -20,7 +20,8 @@ use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{
-    Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, ToolExecutorMessage,
+    Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, SessionPorts,
+    ToolExecutorMessage,
 };
 use crate::job::Job;
 use crate::jobs::Jobs;
@@ -218,7 +219,8 @@ impl SessionsState {
                 Some(Arc::new(SessionAsk { sessions: myself.clone(), key }) as Arc<dyn Ask>)
             }
         };
-        let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()), asks);
+        let ports = SessionPorts { ask: asks, pause: None };
+        let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()), ports);
         let executors = self.arguments.executors.clone();
         let models = std::iter::once(&record.spec.model).chain(&record.spec.fallbacks);
         let withhold = models.flat_map(|model| self.arguments.deps.models.key_variables(model));

@@ -61,10 +61,8 @@ impl Actor for Task {
                 Some(end) => Input::WorkerEnded(end),
                 None => return Ok(()),
             },
-            TaskMessage::Question(question) => {
-                if let Some(questions) = &state.arguments.questions {
-                    questions.notify(question);
-                }
+            TaskMessage::Wait(wait) => {
+                state.arguments.waits.notify(wait);
                 return Ok(());
             }
             TaskMessage::ProgressDue => {

@@ -21,10 +21,10 @@ use tokio::time::Instant;
 use super::agent_activity::AgentActivity;
 use super::phase_clock::PhaseClock;
 use super::setup_progress::SetupProgress;
-use super::task_question::TaskQuestion;
+use super::task_wait::TaskWait;
 use crate::contracts;
 use crate::deps::Deps;
-use crate::executors::{ExecutorLease, ExecutorsMessage};
+use crate::executors::{Answerer, ExecutorLease, ExecutorsMessage};
 use crate::gates::WaitClock;
 use crate::isolation::{CaptureReply, Lease, RepositoryMessage, Writers};
 use crate::jobs::{Jobs, Panicked};
@@ -53,8 +53,10 @@ pub(crate) struct TaskArguments {
     pub(crate) ledger: Notifier<(LedgerEntry, Receipt)>,
     /// Tells the run that the work has ended and that nothing of it runs any more.
     pub(crate) work_ended: Notifier<()>,
-    /// Asks a person, if there is one.
-    pub(crate) questions: Option<Notifier<TaskQuestion>>,
+    /// Tells the run for what the task waits.
+    pub(crate) waits: Notifier<TaskWait>,
+    /// Who answers its questions.
+    pub(crate) answerer: Answerer,
     pub(crate) deps: Arc<Deps>,
     pub(crate) events: Notifier<EventKind>,
 }
@@ -99,8 +101,8 @@ pub(crate) enum TaskMessage {
     Captured(Option<Result<Option<Captured>, IsolationError>>),
     Discarded,
     Reported(WorkerReport),
-    /// A question about a call.
-    Question(TaskQuestion),
+    /// It waits for something that is not its work, or does not any more.
+    Wait(TaskWait),
     /// The next progress event is due.
     ProgressDue,
     /// A request to the conversation that works in the workspace.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    AttemptEnd, Gate, IsolationError, ModelWork, Reuse, Worker, Workspace as Place,
+    Ask, AttemptEnd, Gate, IsolationError, ModelWork, Reuse, Worker, Workspace as Place,
     WorkspaceRequest, WorkspaceStart,
 };
 use engine::task::{Effect, Input, Reminder, Timer};
@@ -19,9 +19,11 @@ use serde_json::Value;
 use tracing::Instrument as _;
 
 use super::state::{ConversationRequest, TaskMessage, TaskState};
-use super::task_ask::TaskAsk;
+use super::task_ask::{TaskAsk, TaskPause};
 use super::worker_setup;
-use crate::executors::{ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy};
+use crate::executors::{
+    Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, SessionPorts,
+};
 use crate::isolation::{Lease, RepositoryMessage, WorkspaceMessage};
 use crate::job::Job;
 use crate::messaging::{Receipt, ask};
@@ -138,13 +140,17 @@ impl TaskState {
     fn lease_executor(&mut self, myself: &ActorRef<TaskMessage>) {
         let Some(lease) = &self.lease else { return }; // always there: prepared before
         let setup = worker_setup::executor(&self.arguments, lease, self.lifecycle.attempt());
-        let asks = self.arguments.questions.is_some();
         let setup = match setup {
-            ExecutorSetup::Tools(setup, _) if asks => {
-                let ask = TaskAsk { task: myself.clone(), waits: self.waits.waits() };
-                ExecutorSetup::Tools(setup, Some(Arc::new(ask)))
+            ExecutorSetup::Tools(setup, _) => {
+                let (task, waits) = (myself.clone(), self.waits.waits());
+                let pause = TaskPause { task: task.clone(), waits: waits.clone() };
+                let ask = match self.arguments.answerer {
+                    Answerer::None => None,
+                    Answerer::Client => Some(Arc::new(TaskAsk { task, waits }) as Arc<dyn Ask>),
+                };
+                ExecutorSetup::Tools(setup, SessionPorts { ask, pause: Some(Arc::new(pause)) })
             }
-            setup => setup,
+            ExecutorSetup::Commands => ExecutorSetup::Commands,
         };
         let executors = self.arguments.executors.clone();
         let variables = worker_setup::variables(&self.arguments);

@@ -1,15 +1,16 @@
-//! Asks a person about the calls of a task.
+//! What the calls of a task wait for: the answers of a person, and subagents.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use engine::ports::Ask;
+use engine::ports::{Ask, Pause};
+use futures_util::future::BoxFuture;
 use protocol::{Question, QuestionId};
 use ractor::ActorRef;
 use tokio::time::timeout;
 
 use super::state::TaskMessage;
-use super::task_question::TaskQuestion;
+use super::task_wait::TaskWait;
 use crate::gates::Waits;
 use crate::messaging::answer;
 
@@ -30,7 +31,7 @@ impl Ask for TaskAsk {
         let question = Question { deadline_ms, ..question };
         let _waiting = self.waits.begin();
         let closing = CloseOnDrop { asked: self, id: question.id };
-        let ask = |reply| TaskMessage::Question(TaskQuestion::Ask(Box::new(question), reply));
+        let ask = |reply| TaskMessage::Wait(TaskWait::Ask(Box::new(question), reply));
         let mut answered = answer(&self.task, ask);
         let in_time = timeout(DEADLINE, &mut answered).await;
         let answered = match in_time {
@@ -52,7 +53,45 @@ struct CloseOnDrop<'a> {
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
-        let close = TaskMessage::Question(TaskQuestion::Close(self.id));
+        let close = TaskMessage::Wait(TaskWait::Close(self.id));
         let _ended = self.asked.task.cast(close); // its questions end with the task
+    }
+}
+
+/// Lets the calls of a task wait for their subagents. Meanwhile the wall-clock limit of the task stands still,
+/// and other tasks use its permit.
+pub(super) struct TaskPause {
+    pub(super) task: ActorRef<TaskMessage>,
+    pub(super) waits: Waits,
+}
+
+#[async_trait]
+impl Pause for TaskPause {
+    async fn during(&self, work: BoxFuture<'_, ()>) {
+        let _waiting = self.waits.begin();
+        let _begun = self.task.cast(TaskMessage::Wait(TaskWait::Subagents));
+        let ended = EndOnDrop(Some(&self.task));
+        work.await;
+        ended.end().await;
+    }
+}
+
+/// Says that a task does not wait for its subagents any more, also when the call is dropped.
+struct EndOnDrop<'a>(Option<&'a ActorRef<TaskMessage>>);
+
+impl EndOnDrop<'_> {
+    /// Returns when the task has its permit.
+    async fn end(mut self) {
+        let Some(task) = self.0.take() else { return };
+        let end = |reply| TaskMessage::Wait(TaskWait::SubagentsEnded(Some(reply)));
+        let _ended = answer(task, end).await; // without an answer, the task is ending
+    }
+}
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.take() {
+            let _ended = task.cast(TaskMessage::Wait(TaskWait::SubagentsEnded(None)));
+        }
     }
 }

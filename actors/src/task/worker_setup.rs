@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    InputFiles, Models, SessionPurpose, TaskOrigin, ToolEnv, VariableChoice, WorkerReport,
+    InputFiles, Lineage, Models, SessionPurpose, TaskOrigin, ToolEnv, VariableChoice, WorkerReport,
     WorkerStart, Workspace as Place,
 };
 use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
-use crate::executors::{Answerer, ChosenMode, ExecutorSetup, ToolSetup};
+use crate::executors::{Answerer, ChosenMode, ExecutorSetup, SessionPorts, ToolSetup};
 use crate::isolation::Lease;
 
 /// Returns the start parameters of the worker of `task` in `place`.
@@ -126,13 +126,14 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 },
                 task: Some(TaskOrigin { run: task.run.id, task: spec.id, parent: task.parent }),
                 artifacts: artifacts(task),
-                only: None,
+                only: agent.subagent.as_ref().map(|it| it.tools.iter().cloned().collect()),
+                lineage: agent.subagent.as_deref().map(Lineage::from).unwrap_or_default(),
                 approvals: ApprovalPolicy::from(agent.approvals.clone())
                     .in_workspace(task.run.workspace),
                 mode: ChosenMode::default(),
                 answerer: Answerer::None,
             }),
-            None,
+            SessionPorts::default(),
         ),
     }
 }

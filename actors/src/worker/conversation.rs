@@ -1,5 +1,5 @@
 //! A conversation as the worker of a task. Its session is opened beside the run, in the workspace of the
-//! task; the worker only keeps the workspace until the task is told that the conversation has ended.
+//! task; the worker only keeps the workspace until the task gets the message that the conversation has ended.
 
 use async_trait::async_trait;
 use engine::ports::{CancelLevel, CancelToken, ReportSink, Worker, WorkerReport};

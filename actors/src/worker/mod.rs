@@ -3,6 +3,7 @@
 
 mod command;
 mod conversation;
+mod last_answer;
 mod open;
 mod session;
 mod setup;

@@ -17,6 +17,7 @@ use crate::child::start_child;
 use crate::messaging::{Notifier, answer};
 use crate::session::{Session, SessionArguments, SessionMessage, SessionSpec};
 
+use super::last_answer::LastAnswer;
 use super::worker_deps::WorkerDeps;
 
 /// The maximum size of a yield as JSON, in bytes. The ledger stores yields, and events carry them.
@@ -27,6 +28,8 @@ pub(super) struct SessionWorker {
     task: TaskId,
     attempt: u32,
     session: ActorRef<SessionMessage>,
+    /// The last answer of a subagent; `None` if the task is that of a run, which has to yield.
+    answer: Option<LastAnswer>,
 }
 
 impl SessionWorker {
@@ -38,23 +41,29 @@ impl SessionWorker {
     ) -> Result<Self, Failure> {
         let (task, attempt) = (start.task, start.attempt);
         let reports = start.reports.clone();
+        let answer = agent.subagent.is_some().then(LastAnswer::default);
         let arguments = SessionArguments {
             spec: spec(agent, start, &deps.prompt),
             deps: deps.deps,
             gate: deps.gate,
             executor: deps.executor,
-            events: events(reports),
+            events: events(reports, answer.clone()),
             span: deps.span,
         };
         let started = start_child(Session, arguments, deps.supervisor).await;
         let session =
             started.map_err(|error| Failure::new(FailureClass::Crashed, error.to_string()))?;
-        Ok(Self { task, attempt, session })
+        Ok(Self { task, attempt, session, answer })
     }
 }
 
-fn events(reports: ReportSink) -> Notifier<SessionEvent> {
-    Notifier::new(move |event| reports(WorkerReport::Session(event)))
+fn events(reports: ReportSink, last: Option<LastAnswer>) -> Notifier<SessionEvent> {
+    Notifier::new(move |event| {
+        if let Some(last) = &last {
+            last.note(&event);
+        }
+        reports(WorkerReport::Session(event));
+    })
 }
 
 fn spec(agent: &Agent, start: WorkerStart, prompt: &Arc<SystemPrompt>) -> SessionSpec {
@@ -93,6 +102,7 @@ fn system_prompt(agent: &Agent, of_run: &Arc<SystemPrompt>) -> Arc<SystemPrompt>
 #[async_trait]
 impl Worker for SessionWorker {
     async fn work(&self, reminder: Option<Reminder>) -> AgentEnd {
+        let is_last = reminder.as_ref().is_some_and(Reminder::is_last);
         let ended = answer(&self.session, |reply| match reminder {
             None => SessionMessage::Resume(Some(reply), Vec::new()),
             Some(reminder) => {
@@ -101,6 +111,12 @@ impl Worker for SessionWorker {
             }
         });
         match ended.await {
+            Some(AgentEnd::Silent(why)) if is_last => {
+                let said = self.answer.as_ref().and_then(LastAnswer::value);
+                said.map_or(AgentEnd::Silent(why), |said| {
+                    reject_long_yield(AgentEnd::Yielded(said))
+                })
+            }
             Some(end) => reject_long_yield(end),
             // The session has died. The task's actor supervises it and handles its death.
             None => std::future::pending().await,

@@ -116,6 +116,7 @@ mod tests {
             yields: Vec::new(),
             context: None,
             approvals: protocol::Approvals { mode, ..Default::default() },
+            subagent: None,
         })
     }
 }

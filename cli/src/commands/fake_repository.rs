@@ -294,6 +294,7 @@ fn agent() -> Agent {
         yields: Vec::new(),
         context: None,
         approvals: Default::default(),
+        subagent: None,
     }
 }
 
@@ -325,16 +326,22 @@ pub(super) fn in_tree() -> Option<Landed> {
 /// Returns a landing that conflicts with another task on one path.
 pub(super) fn conflicting(with: &str) -> Option<Landed> {
     let side = |digit: &str| Some(Side { mode: 0o100_644, oid: digit.repeat(40) });
-    let conflict = Conflict {
-        path: RepoPath::new("src/\u{1b}config.rs").unwrap(),
-        reason: ConflictReason::Content,
-        base: side("a"),
-        ours: side("b"),
-        theirs: None,
-        with: Some(with.parse().unwrap()),
-        renamed: None,
-    };
+    let (base, ours, with) = (side("a"), side("b"), Some(with.parse().unwrap()));
+    let conflict = Conflict { base, ours, with, ..conflict_at("src/\u{1b}config.rs") };
     Some(Landed::Conflicted { conflicts: vec![conflict] })
+}
+
+/// Returns a conflict of the content at a path, of which no side is there.
+pub(super) fn conflict_at(path: &str) -> Conflict {
+    Conflict {
+        path: RepoPath::new(path).unwrap(),
+        reason: ConflictReason::Content,
+        base: None,
+        ours: None,
+        theirs: None,
+        with: None,
+        renamed: None,
+    }
 }
 
 /// Returns a run of these tasks that lands patches.
@@ -360,5 +367,6 @@ fn run_of(repo: &Path, tasks: Vec<TaskSpec>) -> RunSpec {
         commits: protocol::CommitSubjects::default(),
         group: None,
         retry: None,
+        caller: None,
     }
 }

@@ -1,7 +1,6 @@
 //! `regatta [PROMPT…]`: a session. Print mode answers the prompts of the command line and ends.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::num::NonZeroUsize;
 
 use actors::{Answerer, Engine, OpenSessionError};
 use engine::exit_code::Interruption;
@@ -164,7 +163,7 @@ async fn prepare<'a>(
         model = usable_model(app, args, chosen) => model?,
         why = signals.next() => return Err(stopped(why)),
     };
-    let engine = app.open_engine(NonZeroUsize::MIN).await?;
+    let engine = app.open_engine(app.subagents_at_once()).await?;
     let placed = tokio::select! {
         placed = place(app, (args, globals), &engine, folder, (chosen, prompts)) => placed,
         why = signals.next() => Err(stopped(why)),

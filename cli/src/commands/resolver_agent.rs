@@ -102,7 +102,7 @@ impl ResolverAgent {
         let prompt = prompt((record, task), cases);
         let approvals = defaults.approvals.clone();
         let (fallback, yields, context) = (Vec::new(), Vec::new(), None);
-        let agent = Agent { model, prompt, fallback, yields, context, approvals };
+        let agent = Agent { model, prompt, fallback, yields, context, approvals, subagent: None };
         Ok(RunSpec {
             id: RunId::generate(),
             label: Some(format!("resolve {run}/{task}")),
@@ -128,6 +128,7 @@ impl ResolverAgent {
             verify: VerifySpec::default(),
             group: None,
             retry: None,
+            caller: None,
             ..earlier.clone()
         })
     }
@@ -209,7 +210,7 @@ impl ResolverAgent {
                 Some(CapturedFile { task: None, .. }) => {
                     return Err(failed(case, "its agent removed the file".to_owned()));
                 }
-                // A file that is as in the tree again is no change of a task.
+                // A file that is as in the tree again is not a change of a task.
                 None => return Err(failed(case, UNCHANGED.to_owned())),
             };
             check_written(&bytes, &sides.marked, (sides.texts(), &sides.hunks), self.allowed)

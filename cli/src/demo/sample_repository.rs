@@ -158,6 +158,7 @@ impl Sample {
             commits: protocol::CommitSubjects::default(),
             group: None,
             retry: None,
+            caller: None,
         }
     }
 
@@ -175,6 +176,7 @@ impl Sample {
                 yields: Vec::new(),
                 context: None,
                 approvals: Default::default(),
+                subagent: None,
             }),
             depends_on: Vec::new(),
             priority: 0,

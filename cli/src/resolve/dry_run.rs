@@ -258,6 +258,7 @@ mod tests {
             context: None,
             approvals: Default::default(),
             fallback: Vec::new(),
+            subagent: None,
         });
         assert_eq!(
             listing(&spec).unwrap().text(OutputWidth::Pipe),

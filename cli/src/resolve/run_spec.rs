@@ -114,6 +114,7 @@ pub fn resolve(
         commits: commit_subjects(defaults.commits, merge, &models.selection),
         group: None,
         retry: None,
+        caller: None,
     };
     check(&spec, args, schemas)?;
     let meant = tasks.meant(&models, &spec);
@@ -165,7 +166,7 @@ impl ModelDefaults<'_> {
         let fallback = self.selection.fallbacks(&model, self.fallback)?;
         let PlanPrompt { text: prompt, yields } = prompt;
         let approvals = self.approvals.clone();
-        Ok(Work::from(Agent { model, fallback, prompt, yields, context, approvals }))
+        Ok(Work::from(Agent { model, fallback, prompt, yields, context, approvals, subagent: None }))
     }
 }
 

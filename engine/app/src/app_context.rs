@@ -10,7 +10,7 @@ use actors::{Deps, Engine, Policy};
 use config::{DataPaths, Settings};
 use engine::fault::Faults;
 use engine::ports::{
-    Clock, Commands, GateStoreError, Ids, Isolation, Schemas, SessionLogs, ToolFactory,
+    Clock, Commands, GateStoreError, Ids, Isolation, Schemas, SessionLogs, Syntax, ToolFactory,
     TrustedRules,
 };
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell, TemporaryFolders};
@@ -28,6 +28,7 @@ use crate::launcher;
 use crate::model::{UserModels, price_of_user};
 use crate::session::LogStorage;
 use crate::session::user_instructions;
+use crate::subagents::EngineSpawner;
 use crate::user_rules::UserRules;
 
 /// The time of day of this machine.
@@ -76,6 +77,8 @@ pub struct AppContext {
     pub clock: Arc<dyn Clock>,
     /// The user's shell.
     pub shells: Arc<UserShells>,
+    /// Knows the syntax of languages, if the program does.
+    syntax: Option<Arc<dyn Syntax>>,
     /// The tools besides those that are built in.
     pub(crate) own_tools: Vec<Arc<dyn ToolFactory>>,
     /// The files of session logs.
@@ -103,8 +106,8 @@ impl AppContext {
         let user = Arc::clone(&user_models) as Arc<_>;
         let models = Arc::new(catalogue(&settings, user, Arc::clone(&clock) as Arc<_>));
         let log_files = log_files(&places, &settings, &faults);
-        let shell = std::env::var_os("SHELL");
-        let shells = UserShells::new(shell.as_deref(), &places.data().join("shells"));
+        let variable = |name: &str| std::env::var_os(name);
+        let shells = user_shells(&places, variable);
         Ok(Self {
             places,
             settings,
@@ -114,10 +117,11 @@ impl AppContext {
             models,
             user_models,
             clock,
-            shells: Arc::new(shells),
+            shells,
+            syntax: None,
             own_tools: Vec::new(),
             log_files,
-            variable: |name| std::env::var_os(name),
+            variable,
         })
     }
 
@@ -130,6 +134,12 @@ impl AppContext {
         let models = Arc::new(catalogue(&settings, user, Arc::clone(&self.clock)));
         let log_files = log_files(&places, &settings, &self.faults);
         Self { places, isolation: Arc::new(isolation), models, log_files, settings, ..self }
+    }
+
+    /// Returns this context with the tools `ast_grep` and `ast_edit`, for sessions that name them.
+    #[must_use]
+    pub fn with_syntax(self, syntax: Arc<dyn Syntax>) -> Self {
+        Self { syntax: Some(syntax), ..self }
     }
 
     /// Returns the rules by which the user always allows calls.
@@ -169,12 +179,14 @@ impl AppContext {
             Arc::new(shell.with_temporary(temporary_folders(&self.places)));
         let schemas: Arc<dyn Schemas> = Arc::new(CachedSchemas::<JsonSchemas>::default());
         let artifacts = self.places.all_artifacts();
+        let spawner = Arc::new(EngineSpawner::new(self.clone()));
         let deps = Deps {
             ledger: Arc::clone(&self.ledger) as Arc<_>,
             commands,
             gates: self.gate_files().ok().map(|files| Arc::new(files) as Arc<_>),
             models: Arc::clone(&self.models) as Arc<_>,
             tools: self.tools(),
+            spawner: Some(Arc::clone(&spawner) as Arc<_>),
             artifacts: Arc::new(ArtifactFolders),
             absences: Arc::default(),
             session_logs: Arc::new(self.log_files.clone()),
@@ -194,9 +206,11 @@ impl AppContext {
                 user_instructions: user_instructions(&self.places),
             },
         };
-        Engine::open(deps)
+        let engine = Engine::open(deps)
             .await
-            .map_err(|error| machine_error("cannot open the engine").because(error.to_string()))
+            .map_err(|error| machine_error("cannot open the engine").because(error.to_string()))?;
+        spawner.run_on(&engine);
+        Ok(engine)
     }
 }
 
@@ -217,6 +231,7 @@ impl AppContext {
         let built_in = Builtins::new(self.faults.clone()).with_shells(Arc::clone(&self.shells));
         let built_in = built_in.with_edit_mode(self.settings.edit_mode.value);
         let built_in = built_in.with_images(self.image_sizes());
+        let built_in = built_in.with_syntax(self.syntax.clone());
         let built_in: Arc<dyn ToolFactory> = Arc::new(built_in);
         std::iter::once(built_in).chain(self.own_tools.iter().cloned()).collect()
     }
@@ -237,6 +252,15 @@ impl AppContext {
         let keep_only = self.settings.env_keep_only.value.clone().unwrap_or_default();
         EnvironmentRules { remove, keep_only }
     }
+}
+
+/// Returns the shell that the environment names.
+pub(crate) fn user_shells(
+    places: &DataPaths,
+    variable: fn(&str) -> Option<OsString>,
+) -> Arc<UserShells> {
+    let shell = variable("SHELL");
+    Arc::new(UserShells::new(shell.as_deref(), &places.data().join("shells")))
 }
 
 /// Makes the data folders, for this user only.

@@ -2,21 +2,22 @@
 //! specifications of tasks and runs with what the settings say.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use actors::{SessionSpec, ToolSetup};
 use config::{DataPaths, LoadedSettings, Settings, Sources, UnknownKey};
 use engine::fault::Faults;
-use engine::ports::{Repository, ToolFactory};
+use engine::ports::{Repository, RepositoryFacts, ToolFactory};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use protocol::{
-    Agent, ChangeDemand, Command, CommitSubjects, LandTime, ModelRoute, OnFailure, RunId, RunSpec,
-    SessionId, TaskId, TaskName, TaskNeeds, TaskSpec, VerifySpec, Work, WorkspaceKind,
+    Agent, ChangeDemand, Command, CommitSubjects, IsolationMode, LandTime, MergeMode, ModelRoute,
+    OnFailure, RunId, RunSpec, SessionId, TaskId, TaskName, TaskNeeds, TaskSpec, VerifySpec, Work,
+    WorkspaceKind,
 };
 use store::{SessionPlaces, new_log_path};
 
-use crate::app_context::AppContext;
+use crate::app_context::{AppContext, user_shells};
 use crate::error::Error;
 use crate::text::one_line;
 use crate::trust::{LoadedProject, project_settings, settings_of};
@@ -65,6 +66,7 @@ impl AppContext {
         let (settings, unknown) = Settings::load(&sources)?;
         let mut app = Self::with_settings(places, settings, &unknown)?;
         app.variable = |_| None;
+        app.shells = user_shells(&app.places, app.variable);
         Ok(app)
     }
 
@@ -125,6 +127,7 @@ impl AppContext {
             yields: Vec::new(),
             context: None,
             approvals: self.settings.approvals(None),
+            subagent: None,
         };
         self.task(name, title, Work::from(agent))
     }
@@ -157,38 +160,57 @@ impl AppContext {
     ) -> Result<RunSpec, Error> {
         let settings = &self.settings;
         let isolation = settings.isolation_mode.value;
+        let spec = self.run_in(repository.facts(), Path::new(""), isolation, tasks)?;
+        let jobs = match isolation.capabilities().workspace {
+            WorkspaceKind::Shared => std::num::NonZeroUsize::MIN,
+            WorkspaceKind::Private => settings.max_concurrency.value.unwrap_or(AT_ONCE),
+        };
+        let (merge, pass_env) = (settings.merge_mode.value, settings.env_pass.value.clone());
+        Ok(RunSpec { jobs, merge, pass_env, ..spec })
+    }
+
+    /// Returns a run of tasks that begin in a folder of the repository, one at a time, as far as the settings
+    /// say nothing else. It lands nothing.
+    ///
+    /// # Errors
+    /// A set-up command or a glob of the settings is invalid.
+    pub(crate) fn run_in(
+        &self,
+        facts: &RepositoryFacts,
+        subfolder: &Path,
+        isolation: IsolationMode,
+        tasks: Vec<TaskSpec>,
+    ) -> Result<RunSpec, Error> {
+        let settings = &self.settings;
         let needs = NeedsSettings {
             setup: settings.isolation_setup.clone(),
             carry: settings.isolation_carry.clone(),
             carry_limit: settings.carry_limit.value,
         };
         let given = GivenNeeds::default();
-        let needs = workspace_needs(given, given, &needs, Path::new(""), isolation)?;
-        let jobs = match isolation.capabilities().workspace {
-            WorkspaceKind::Shared => std::num::NonZeroUsize::MIN,
-            WorkspaceKind::Private => settings.max_concurrency.value.unwrap_or(AT_ONCE),
-        };
+        let needs = workspace_needs(given, given, &needs, subfolder, isolation)?;
         Ok(RunSpec {
             id: RunId::generate(),
             label: None,
             group: None,
-            repo: repository.facts().root.clone(),
-            subfolder: PathBuf::new(),
+            repo: facts.root.clone(),
+            subfolder: subfolder.to_owned(),
             tasks,
-            jobs,
+            jobs: std::num::NonZeroUsize::MIN,
             isolation,
-            merge: settings.merge_mode.value,
+            merge: MergeMode::None,
             stack: None,
             land: LandTime::End,
             union: settings.isolation_union.value.clone(),
             on_failure: OnFailure::Continue,
             branch_prefix: settings.branch_prefix.value.clone(),
             untracked_limit: settings.untracked_limit.value,
-            pass_env: settings.env_pass.value.clone(),
+            pass_env: Vec::new(),
             needs,
             verify: VerifySpec::default(),
             commits: CommitSubjects::default(),
             retry: None,
+            caller: None,
         })
     }
 }
@@ -228,5 +250,13 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn data_in_a_folder_of_its_own_has_not_the_shell_of_the_environment() {
+        let folder = tempfile::tempdir().unwrap();
+        let app = AppContext::open_in(folder.path()).unwrap();
+        assert!(user_shells(&app.places, |_| Some("/bin/bash".into())).is_known());
+        assert!(!app.shells.is_known());
     }
 }

@@ -38,6 +38,8 @@ pub(crate) fn is_engine_wide(key: Key) -> bool {
         | Key::StreamFirstEventTimeout
         | Key::StreamIdleTimeout => true,
         Key::MaxConcurrency
+        | Key::AgentModels
+        | Key::MaxRecursionDepth
         | Key::IsolationMode
         | Key::MergeMode
         | Key::CommitStyle

@@ -18,6 +18,7 @@ pub mod plan;
 pub mod recovery;
 pub mod runs;
 pub mod session;
+mod subagents;
 pub mod text;
 pub mod trust;
 mod user_rules;

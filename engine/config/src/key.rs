@@ -9,6 +9,10 @@ use crate::nearest::nearest;
 pub enum Key {
     /// How many tasks run at the same time.
     MaxConcurrency,
+    /// The models of agents.
+    AgentModels,
+    /// How deep calls for subagents may be below each other.
+    MaxRecursionDepth,
     /// How tasks are isolated.
     IsolationMode,
     /// How the work of tasks is merged.
@@ -37,7 +41,7 @@ pub enum Key {
     ApprovalsAllow,
     /// Which tool a model changes parts of files with.
     EditMode,
-    /// The commands that are told of questions and ends.
+    /// The commands that get notices of questions and ends.
     Notify,
     /// How the terminal alerts the user.
     Alert,
@@ -124,8 +128,10 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 54] = [
         Self::MaxConcurrency,
+        Self::AgentModels,
+        Self::MaxRecursionDepth,
         Self::IsolationMode,
         Self::MergeMode,
         Self::CommitStyle,
@@ -184,6 +190,8 @@ impl Key {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MaxConcurrency => "task.maxConcurrency",
+            Self::AgentModels => "task.agentModelOverrides",
+            Self::MaxRecursionDepth => "task.maxRecursionDepth",
             Self::IsolationMode => "task.isolation.mode",
             Self::MergeMode => "task.isolation.merge",
             Self::CommitStyle => "task.isolation.commits",
@@ -270,6 +278,8 @@ impl Key {
                 Milliseconds("PI_STREAM_IDLE_TIMEOUT_MS"),
             ],
             Self::MaxConcurrency
+            | Self::AgentModels
+            | Self::MaxRecursionDepth
             | Self::IsolationMode
             | Self::MergeMode
             | Self::CommitStyle
@@ -381,15 +391,4 @@ const SYNONYMS: [(&str, &str); 14] = [
 ];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_of_another_program_leads_to_the_one_here() {
-        for (other, key) in SYNONYMS {
-            assert!(Key::find(key).is_some() || Key::is_group(key), "{key}");
-            assert!(Key::find(other).is_none() && !Key::is_group(other), "{other}");
-            assert_eq!(Key::nearest(other), Some(key));
-        }
-    }
-}
+mod tests;

@@ -30,6 +30,7 @@ pub(crate) fn is_narrower(
             at_most(given, value, RawValue::size)
         }
         Key::LimitWall => at_most(given, value, RawValue::duration),
+        Key::MaxRecursionDepth => at_most(given, value, RawValue::depth),
         Key::LimitTurns => at_most(given, value, RawValue::turns),
         Key::LimitTokens => at_most(given, value, RawValue::tokens),
         Key::LimitCost => at_most(given, value, RawValue::cost),

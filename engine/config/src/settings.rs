@@ -14,6 +14,7 @@ use protocol::{
 
 pub(crate) use self::load::{DEFAULTS, Values, check_layer};
 pub use self::load::{Flag, LoadedSettings, Sources};
+use crate::agent_models::AgentModels;
 use crate::alert::Alert;
 use crate::error::{Origin, Setting, SettingsError};
 use crate::fallback_chains::{FallbackChains, RevertPolicy};
@@ -26,6 +27,10 @@ use crate::value::{Expected, RawValue};
 pub struct Settings {
     /// How many tasks run at the same time; `None` for a number that suits the work.
     pub max_concurrency: Setting<Option<NonZeroUsize>>,
+    /// The models of agents, which take precedence over those of their files.
+    pub agent_models: Setting<AgentModels>,
+    /// How deep calls for subagents may be below each other; at 0 there are none.
+    pub max_recursion_depth: Setting<u32>,
     /// How tasks are isolated.
     pub isolation_mode: Setting<IsolationMode>,
     /// How the work of tasks is merged.
@@ -54,7 +59,7 @@ pub struct Settings {
     pub approvals_allow: Setting<Vec<ApprovalRule>>,
     /// Which tool a model changes parts of files with.
     pub edit_mode: Setting<EditMode>,
-    /// The commands that are told of questions, and of the ends of runs and turns.
+    /// The commands that get notices of questions, and of the ends of runs and turns.
     pub notify: Setting<Vec<String>>,
     /// How the terminal alerts the user of the same.
     pub alert: Setting<Alert>,
@@ -158,6 +163,8 @@ impl Settings {
     fn from_values(values: &Values, home: Option<&Path>) -> Result<Self, SettingsError> {
         Ok(Self {
             max_concurrency: optional(values, Key::MaxConcurrency, RawValue::count)?,
+            agent_models: required(values, Key::AgentModels, RawValue::agent_models)?,
+            max_recursion_depth: required(values, Key::MaxRecursionDepth, RawValue::depth)?,
             isolation_mode: required(values, Key::IsolationMode, RawValue::isolation)?,
             merge_mode: required(values, Key::MergeMode, RawValue::merge)?,
             commit_style: required(values, Key::CommitStyle, RawValue::commit_style)?,

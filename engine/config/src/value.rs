@@ -63,6 +63,16 @@ impl RawValue {
         number.and_then(NonZeroUsize::new).ok_or("a whole number of at least 1")
     }
 
+    /// Parses how deep calls for subagents may be below each other.
+    pub(crate) fn depth(&self) -> Result<u32, Expected> {
+        let number = match self {
+            Self::Yaml(Value::Integer(number)) => u32::try_from(*number).ok(),
+            Self::Text(words) => words.trim().parse().ok(),
+            Self::Yaml(_) => None,
+        };
+        number.filter(|depth| *depth <= 100).ok_or("a whole number from 0 to 100")
+    }
+
     /// Parses an isolation mode.
     pub(crate) fn isolation(&self) -> Result<IsolationMode, Expected> {
         let word = self.text().unwrap_or_default();

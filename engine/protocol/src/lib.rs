@@ -11,6 +11,7 @@ mod edit_mode;
 mod error_text;
 mod event;
 mod exit_code;
+mod finding;
 mod gitmodules;
 mod id;
 mod isolation;
@@ -42,10 +43,10 @@ mod todo;
 mod usage;
 mod verification;
 
-pub use approvals::{ApprovalMode, ApprovalRule, Approvals, RuleCalls, RuleError};
 pub use agent_definition::{
     AgentCatalog, AgentDefinition, AgentFamily, AgentLimits, AgentSource, AgentWarning, MappedWord,
 };
+pub use approvals::{ApprovalMode, ApprovalRule, Approvals, RuleCalls, RuleError};
 pub use capture::{CaptureRef, Captured, ChangeSummary, LeftOut, LeftOutEntry, LeftOutKind};
 pub use commits::{CommitStyle, CommitSubjects};
 pub use control_characters::{Escapes, is_unseen};
@@ -54,6 +55,7 @@ pub use edit_mode::EditMode;
 pub use error_text::{error_chain, quote, quote_within};
 pub use event::{AccountWait, Event, EventKind, EventScope, Phase, Totals};
 pub use exit_code::ExitCode;
+pub use finding::{FINDING_TOOL, Finding, FindingPriority};
 pub use id::{EntryId, InputId, LandingId, QuestionId, RunId, SessionId, TaskId};
 pub use isolation::{BaseState, Capabilities, IsolationMode, WorkspaceKind};
 pub use landing::{

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Approvals, CommitSubjects, Cost, GroupName, IsolationMode, ModelRoute, RunId, RunName, TaskId,
-    TaskName, TaskNeeds, VerifySpec, WorkspaceNeeds,
+    Approvals, CommitSubjects, Cost, GroupName, IsolationMode, ModelRoute, RunCaller, RunId,
+    RunName, Subagent, TaskId, TaskName, TaskNeeds, VerifySpec, WorkspaceNeeds,
 };
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
@@ -68,6 +68,9 @@ pub struct RunSpec {
     /// The run that this one retries, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+    /// The call of a model that has started the run, if one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<RunCaller>,
 }
 
 impl RunSpec {
@@ -303,6 +306,9 @@ pub struct Agent {
     /// Which calls of tools are asked about, refused or allowed.
     #[serde(default, skip_serializing_if = "Approvals::is_default")]
     pub approvals: Approvals,
+    /// What the agent is, if it works for the call of another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<Box<Subagent>>,
 }
 
 /// A part of a prompt that stands for the yield of a task.

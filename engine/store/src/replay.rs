@@ -77,6 +77,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         union,
         commits,
         group,
+        caller,
         retry_of: _, // `retry` names it, too
     } = spec;
     RunSpec {
@@ -100,6 +101,7 @@ fn spec(row: RunRow, tasks: Vec<TaskSpec>, retry: Option<Retry>) -> RunSpec {
         union,
         commits,
         retry,
+        caller,
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use protocol::{
     Captured, CommitSubjects, ExitCode, GroupName, IsolationMode, LandTime, Landed, MergeMode,
-    OnFailure, ResolverFailure, RunId, RunName, RunSpec, RunState, Settled, StackBranch, TaskId,
-    TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec,
+    OnFailure, ResolverFailure, RunCaller, RunId, RunName, RunSpec, RunState, Settled, StackBranch,
+    TaskId, TaskName, TaskReport, TaskSpec, TaskState, Timestamp, Totals, Usage, VerifySpec,
     WorkspaceNeeds,
 };
 use serde::{Deserialize, Serialize, Serializer};
@@ -89,6 +89,9 @@ pub struct RunTerms {
     /// The run that this one retries, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<RunName>,
+    /// The call of a model that has started the run, if one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<RunCaller>,
 }
 
 impl From<&RunSpec> for RunTerms {
@@ -110,6 +113,7 @@ impl From<&RunSpec> for RunTerms {
             commits: run.commits.clone(),
             group: run.group.clone(),
             retry_of: run.retry.as_ref().map(|retry| retry.run.clone()),
+            caller: run.caller.clone(),
         }
     }
 }

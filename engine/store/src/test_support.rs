@@ -74,6 +74,7 @@ pub(crate) fn run(tasks: &[&str]) -> RunSpec {
         commits: protocol::CommitSubjects::default(),
         group: None,
         retry: None,
+        caller: None,
     }
 }
 

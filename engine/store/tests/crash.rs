@@ -127,5 +127,6 @@ fn run() -> RunSpec {
         commits: protocol::CommitSubjects::default(),
         group: None,
         retry: None,
+        caller: None,
     }
 }

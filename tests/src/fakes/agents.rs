@@ -39,6 +39,7 @@ pub fn agent(name: &str, words: &str) -> TaskSpec {
         yields: Vec::new(),
         context: None,
         approvals: Default::default(),
+        subagent: None,
     });
     TaskSpec { work, ..task(name, "") }
 }

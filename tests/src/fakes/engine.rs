@@ -116,6 +116,7 @@ pub fn run_of(tasks: Vec<TaskSpec>) -> RunSpec {
         commits: protocol::CommitSubjects::default(),
         group: None,
         retry: None,
+        caller: None,
     }
 }
 
@@ -247,6 +248,7 @@ impl TestEngine {
             models: asked,
             gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
+            spawner: None,
             artifacts: Arc::new(FakeArtifacts::default()),
             absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),

@@ -240,6 +240,14 @@ impl Artifacts for FakeArtifacts {
         Ok(None)
     }
 
+    async fn agent(&self, _name: &str) -> io::Result<Option<Artifact>> {
+        Ok(None)
+    }
+
+    async fn agents(&self) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     async fn size(&self, _artifact: &Artifact) -> io::Result<u64> {
         Err(io::ErrorKind::NotFound.into())
     }

@@ -173,6 +173,7 @@ mod tests {
                 context: None,
                 approvals: Default::default(),
                 fallback: Vec::new(),
+                subagent: None,
             });
         }
         spec

@@ -1,7 +1,6 @@
 //! The workspace of an isolated session: that of the only task of a run, which waits for the end of the
 //! conversation. So the work is captured, kept, landed and recovered as that of any other task.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,16 +10,13 @@ use engine::ports::{
 };
 use isolation::DirectoryView;
 use protocol::{
-    Captured, ChangeDemand, CommitSubjects, Conversation, EventKind, Failure, FailureClass,
-    IsolationMode, LandTime, MergeMode, OnFailure, Outcome, Phase, RunId, RunName, RunSpec, TaskId,
-    TaskName, TaskNeeds, TaskReport, TaskSpec, VerifySpec, Work,
+    Captured, ChangeDemand, Conversation, EventKind, Failure, FailureClass, IsolationMode, Outcome,
+    Phase, RunName, RunSpec, TaskId, TaskName, TaskNeeds, TaskReport, TaskSpec, Work,
 };
 
 use crate::app_context::AppContext;
 use crate::error::Error;
-use crate::workspace_needs::{
-    GivenNeeds, NeedsSettings, carry_glob, invalid_setting, workspace_needs,
-};
+use crate::workspace_needs::{carry_glob, invalid_setting};
 
 /// The name of the only task of the run.
 pub const ISOLATED_TASK: &str = "session";
@@ -111,13 +107,6 @@ impl AppContext {
             .hint("--isolated --isolation worktree")
             .hint("leave `--isolated` out (works in place)"));
         }
-        let needs = NeedsSettings {
-            setup: settings.isolation_setup.clone(),
-            carry: settings.isolation_carry.clone(),
-            carry_limit: settings.carry_limit.value,
-        };
-        let given = GivenNeeds::default();
-        let needs = workspace_needs(given, given, &needs, &facts.subfolder, isolation)?;
         for glob in &settings.isolation_union.value {
             carry_glob(glob).map_err(|fault| invalid_setting(&settings.isolation_union, &fault))?;
         }
@@ -134,28 +123,8 @@ impl AppContext {
             limits: settings.task_limits(),
             needs: TaskNeeds::default(),
         };
-        Ok(RunSpec {
-            id: RunId::generate(),
-            label: Some(title),
-            group: None,
-            repo: facts.root.clone(),
-            subfolder: facts.subfolder.clone(),
-            tasks: vec![task],
-            jobs: NonZeroUsize::MIN,
-            isolation,
-            merge: MergeMode::None,
-            stack: None,
-            land: LandTime::End,
-            union: settings.isolation_union.value.clone(),
-            on_failure: OnFailure::Continue,
-            branch_prefix: settings.branch_prefix.value.clone(),
-            untracked_limit: settings.untracked_limit.value,
-            pass_env: Vec::new(),
-            needs,
-            verify: VerifySpec::default(),
-            commits: CommitSubjects::default(),
-            retry: None,
-        })
+        let spec = self.run_in(facts, &facts.subfolder, isolation, vec![task])?;
+        Ok(RunSpec { label: Some(title), ..spec })
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use actors::{Answerer, ChosenMode, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::approvals::ApprovalPolicy;
-use engine::ports::{Requester, SessionPurpose, ToolEnv};
+use engine::ports::{Lineage, Requester, SessionPurpose, ToolEnv};
 use engine::prompt::SystemPrompt;
 use protocol::{ModelRoute, WorkspaceKind};
 use store::artifacts_of;
@@ -59,7 +59,7 @@ impl AppContext {
         let approvals = approvals.in_workspace(WorkspaceKind::Shared);
         let (mode, answerer) = (ChosenMode::default(), Answerer::None);
         let setup =
-            ToolSetup { view, env, task: None, artifacts, only: None, approvals, mode, answerer };
+            ToolSetup { view, env, task: None, lineage: Lineage::default(), artifacts, only: None, approvals, mode, answerer };
         (spec, setup)
     }
 }

@@ -73,8 +73,8 @@ fn expect_values(key: Key, (user, project): (&str, &str), untrusted: &Json, trus
 fn a_project_can_narrow_what_the_user_allows_and_widens_it_only_with_trust() {
     use Key::{
         ApprovalMode, ApprovalsAllow, ApprovalsDeny, BranchPrefix, EnvPass, EnvRemove,
-        IsolationMode, IsolationSetup, LimitCost, LimitTokens, LimitTurns, LimitWall, MergeMode,
-        ModelDefault,
+        IsolationMode, IsolationSetup, LimitCost, LimitTokens, LimitTurns, LimitWall,
+        MaxRecursionDepth, MergeMode, ModelDefault,
     };
     let none = json!([]);
     for (key, user, project, untrusted, trusted) in [
@@ -87,6 +87,8 @@ fn a_project_can_narrow_what_the_user_allows_and_widens_it_only_with_trust() {
         ),
         (LimitWall, "", "limits.wall: 2h", json!("30m"), json!("2h")),
         (LimitWall, "", "limits.wall: 5m", json!("5m"), json!("5m")),
+        (MaxRecursionDepth, "", "task.maxRecursionDepth: 4", json!(3), json!(4)),
+        (MaxRecursionDepth, "", "task.maxRecursionDepth: 0", json!(0), json!(0)),
         (LimitTurns, "limits.turns: 10", "limits.turns: 11", json!(10), json!(11)),
         (LimitTokens, "", "limits.tokens: 5", json!(5), json!(5)),
         (LimitCost, "limits.cost: 1 USD", "limits.cost: 2 USD", json!("1 USD"), json!("2 USD")),
@@ -164,6 +166,18 @@ fn the_environment_takes_precedence_over_a_project_and_it_over_the_user() {
     // What the variable overrides is narrower than the user's file, not than the variable.
     let folder = Folder::new("limits.wall: 10m", "limits.wall: 30m");
     assert_eq!(folder.load(&[], None).settings.limit_wall.value.as_secs(), 600);
+}
+
+#[test]
+fn a_list_to_which_a_project_adds_has_two_origins() {
+    let folder = Folder::new(
+        "approvals: { deny: [read(.env)] }",
+        "approvals: { deny: [bash(rm)], ask: [edit] }",
+    );
+    let loaded = folder.load(&[], None);
+    let other = |key| loaded.other_origin(key).map(ToString::to_string);
+    assert!(other(Key::ApprovalsDeny).is_some_and(|origin| origin.ends_with("config.yml:1")));
+    assert_eq!((other(Key::ApprovalsAsk), other(Key::LimitWall)), (None, None));
 }
 
 #[test]

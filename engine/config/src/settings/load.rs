@@ -8,6 +8,7 @@ use super::{Settings, wrong};
 use crate::error::{Origin, SettingsError, UnknownKey};
 use crate::key::Key;
 use crate::layer::Layer;
+use crate::narrower::is_joined;
 use crate::project::{ProjectSettings, WithheldPower};
 use crate::value::{Expected, RawValue};
 
@@ -49,9 +50,18 @@ pub struct LoadedSettings {
     /// What the project sets and does not count.
     pub withheld: Vec<WithheldPower>,
     values: Values,
+    /// The origin below that of a project, of the lists to which the project adds.
+    under: BTreeMap<Key, Origin>,
 }
 
 impl LoadedSettings {
+    /// Returns the other origin of a list to which a project adds.
+    #[must_use]
+    pub fn other_origin(&self, key: Key) -> Option<&Origin> {
+        let (_, origin) = self.values.get(&key)?;
+        self.under.get(&key).filter(|_| matches!(origin, Origin::Project { .. }))
+    }
+
     /// Returns each setting that has a value, with the value as it was given and its origin.
     pub fn listed(&self) -> impl Iterator<Item = (Key, serde_json::Value, &Origin)> {
         let listed = |key: Key| self.values.get(&key).map(|it| (key, it.0.to_json(), &it.1));
@@ -95,6 +105,10 @@ impl Settings {
             Layer::of_text(DEFAULTS, Path::new(DEFAULTS_FILE), |_| Origin::BuiltIn)?.given;
         values.extend(user.given);
         let mut withheld = Vec::new();
+        let joined = values
+            .iter()
+            .filter(|(key, (_, origin))| is_joined(**key) && *origin != Origin::BuiltIn);
+        let under = joined.map(|(key, (_, origin))| (*key, origin.clone())).collect();
         if let Some((project, trusted)) = project {
             withheld = project.lay_over(&mut values, trusted);
             unknown.extend(project.unknown.iter().cloned());
@@ -102,7 +116,7 @@ impl Settings {
         values.extend(environment);
         values.extend(flags);
         let settings = Self::from_values(&values, home)?;
-        Ok(LoadedSettings { settings, unknown, withheld, values })
+        Ok(LoadedSettings { settings, unknown, withheld, values, under })
     }
 }
 
@@ -121,6 +135,8 @@ pub(crate) fn check_layer(layer: &Values, home: Option<&Path>) -> Result<(), Set
 fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected> {
     match key {
         Key::MaxConcurrency | Key::ProviderConcurrency => given.count().map(drop),
+        Key::AgentModels => given.agent_models().map(drop),
+        Key::MaxRecursionDepth => given.depth().map(drop),
         Key::IsolationMode => given.isolation().map(drop),
         Key::MergeMode => given.merge().map(drop),
         Key::CommitStyle => given.commit_style().map(drop),

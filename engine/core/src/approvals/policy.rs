@@ -76,6 +76,14 @@ impl ApprovalPolicy {
         Self { layers, workspace: self.workspace }
     }
 
+    /// Returns the rules and the mode that somebody has set, and the mode that counts.
+    #[must_use]
+    pub fn own(&self) -> (Approvals, ApprovalMode) {
+        let own = self.layers.last().cloned().unwrap_or_default();
+        let mode = self.mode_of(&own);
+        (own, mode)
+    }
+
     /// Returns whether every call is allowed, so that no call has to be looked at.
     #[must_use]
     pub fn allows_everything(&self) -> bool {

@@ -103,6 +103,7 @@ mod tests {
             context: None,
             approvals: Default::default(),
             fallback: Vec::new(),
+            subagent: None,
         };
         let items = items.iter().map(|item| (*item).to_owned()).collect();
         let title = prompt.lines().next().unwrap_or_default().to_owned();

@@ -14,6 +14,7 @@ mod isolation_error;
 mod ledger;
 mod model;
 mod pause;
+mod pending;
 mod processes;
 mod recovery;
 mod schema;
@@ -21,6 +22,7 @@ mod session_log;
 mod settle;
 mod shell_syntax;
 mod spawner;
+mod syntax;
 mod tools;
 mod trusted_rules;
 mod undo;
@@ -52,6 +54,7 @@ pub use model::{
     ProviderInfo, RateLimit, RateLimits, RequestOptions, RequestTurn, ToolChoice, key_phrase,
 };
 pub use pause::Pause;
+pub use pending::{PendingAction, PendingSlot};
 pub use processes::{
     CUT_LINE, CommandEnd, CommandError, CommandOwner, CommandRequest, CommandTerminal, Commands,
     EndCause, LineSink, Namespaces, OwnerEnd, Process, ProcessEnd, ProcessRequest, ProcessSession,
@@ -71,11 +74,12 @@ pub use spawner::{
     Caller, Lineage, SpawnCall, SpawnItem, SpawnOffer, SpawnRefusal, SpawnReport, Spawner,
     SubagentReport, SubagentStatus, Subagents,
 };
+pub use syntax::{Syntax, SyntaxError, SyntaxMatch, SyntaxPattern};
 pub use tools::{
-    ARTIFACT_SCHEME, Access, AccessClass, Artifact, ArtifactStore, Artifacts, ChangeShown,
-    CommandShell, Concurrency, InputFiles, SessionPurpose, Tool, ToolBuildError, ToolContext,
-    ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner, ToolSpec,
-    Visibility,
+    AGENT_SCHEME, ARTIFACT_SCHEME, Access, AccessClass, Artifact, ArtifactStore, Artifacts,
+    ChangeShown, CommandShell, Concurrency, InputFiles, SessionPurpose, Tool, ToolBuildError,
+    ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner,
+    ToolSpec, Visibility,
 };
 pub use trusted_rules::{NoTrustedRules, TrustedRules};
 pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};

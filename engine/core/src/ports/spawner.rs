@@ -78,17 +78,15 @@ pub struct SpawnItem {
 pub struct Caller {
     /// Where the call comes from.
     pub origin: CallOrigin,
-    /// The root of the tree in which the caller works.
-    pub root: PathBuf,
-    /// The folder in which the caller works, relative to the root.
-    pub subfolder: PathBuf,
+    /// The folder in which the caller works.
+    pub folder: PathBuf,
     /// The model that calls.
     pub model: ModelRoute,
     /// The rules and the mode that somebody has set.
     pub approvals: Approvals,
     /// The mode that counts at this moment.
     pub mode: ApprovalMode,
-    /// Lets the caller wait; `None` if it is no task.
+    /// Lets the caller wait; `None` if it is not a task.
     pub pause: Option<Arc<dyn Pause>>,
     /// Asks a person; `None` if there is no one to answer.
     pub ask: Option<Arc<dyn Ask>>,
@@ -105,7 +103,7 @@ pub struct Caller {
 pub struct Lineage {
     /// Its name as a subagent; `None` if it is none.
     pub name: Option<String>,
-    /// The agent that it is; `None` if it is no subagent.
+    /// The agent that it is; `None` if it is not a subagent.
     pub agent: Option<String>,
     /// How many calls are above it.
     pub depth: u32,
@@ -114,7 +112,7 @@ pub struct Lineage {
 }
 
 impl Default for Lineage {
-    /// That of a session that is no subagent, which may start every agent.
+    /// That of a session that is not a subagent, which may start every agent.
     fn default() -> Self {
         Self { name: None, agent: None, depth: 0, spawns: Spawns::Any }
     }
@@ -191,6 +189,20 @@ pub enum SubagentStatus {
     Failed,
     /// It was cancelled.
     Cancelled,
+}
+
+impl SubagentStatus {
+    /// Returns the status in words.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Kept { .. } => "kept",
+            Self::MergeFailed { .. } => "merge failed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// What a tool call starts subagents with.

@@ -19,19 +19,20 @@ use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 mod account_failures;
 mod adding;
-mod asking;
 mod cancelling;
 mod eager;
 mod ending;
 mod inputs_and_effects;
+mod waits;
 
 pub use adding::{AddTasksError, FinishedChild, RequestId, WaitError};
 pub use inputs_and_effects::{Effect, Input};
+pub use waits::WaitsFor;
 
 use adding::{Adding, Children, queued};
-use asking::Asking;
 use eager::EagerLanding;
 use ending::Ending;
+use waits::Waits;
 
 /// The state machine of one run. The caller passes in each [`Input`] and performs the returned
 /// [`Effect`]s in order. [`Effect::End`] is the last effect and occurs exactly once.
@@ -48,7 +49,7 @@ pub struct RunMachine {
     /// Added tasks whose ledger entry is being written, in order.
     adding: VecDeque<Adding>,
     children: Children,
-    asking: Asking,
+    waits: Waits,
     ending: Ending,
     /// The landing before the end, if work lands eagerly.
     eager: EagerLanding,
@@ -88,7 +89,7 @@ impl RunMachine {
             cancelled: None,
             adding,
             children,
-            asking: Asking::default(),
+            waits: Waits::default(),
             ending,
             eager: EagerLanding::default(),
             held: 0,
@@ -111,11 +112,11 @@ impl RunMachine {
             Input::Admitted(task) => self.admitted(task, &mut effects),
             Input::Refused(refused) => self.refused(refused, &mut effects),
             Input::PermitReturned(parent) => {
-                self.asking.resumed(parent, &mut effects);
+                self.waits.resumed(parent, &mut effects);
                 self.children.resumed(&self.record, parent, &mut effects);
             }
-            Input::Asked(task) => self.asked(task, &mut effects),
-            Input::QuestionClosed(task) => self.question_closed(task, &mut effects),
+            Input::Waits(task, reason) => self.waits(task, reason, &mut effects),
+            Input::WaitEnded(task, reason) => self.wait_ended(task, reason, &mut effects),
             Input::Cancel(level, why) => {
                 self.interrupted(why);
                 effects.push(Effect::CancelLanding(level));
@@ -136,7 +137,7 @@ impl RunMachine {
             }
             Input::WorkEnded(task) => self.work_ended(task, &mut effects),
             Input::TaskEnded(task, report) => {
-                self.asking.ended(task);
+                self.waits.ended(task);
                 if self.live(task) == Some(LiveState::Running) {
                     self.finish(task, report, &mut effects);
                 }

@@ -52,6 +52,7 @@ pub(super) fn run_of(tasks: Vec<TaskSpec>) -> RunRecord {
         commits: protocol::CommitSubjects::default(),
         group: None,
         retry: None,
+        caller: None,
     };
     RunRecord::opened(RunName::of(id, RunName::SHORTEST), spec)
 }

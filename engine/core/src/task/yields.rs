@@ -96,6 +96,7 @@ mod tests {
             yields,
             context: None,
             approvals: Default::default(),
+            subagent: None,
         })
     }
 

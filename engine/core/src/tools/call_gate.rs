@@ -73,6 +73,12 @@ impl CallGate {
         Self { policy: self.policy.clone().in_mode(mode), shell: Arc::clone(&self.shell) }
     }
 
+    /// Returns the policy.
+    #[must_use]
+    pub fn policy(&self) -> &ApprovalPolicy {
+        &self.policy
+    }
+
     /// Returns the shell of commands: what it makes of a text that is judged is only in the text.
     #[must_use]
     pub fn shell(&self) -> CommandShell {

@@ -4,7 +4,7 @@ use protocol::{
     CaptureRef, Captured, EventKind, LedgerEntry, TaskId, TaskName, TaskReport, TaskSpec,
 };
 
-use super::{FinishedChild, RequestId, WaitError};
+use super::{FinishedChild, RequestId, WaitError, WaitsFor};
 use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, LandingRequest, Notice};
 use crate::run::AddTasksError;
@@ -39,10 +39,10 @@ pub enum Input {
         /// The waiting task.
         parent: TaskId,
     },
-    /// A task has asked a person, and waits for the answer.
-    Asked(TaskId),
-    /// The question of this task was answered, or is not asked any more.
-    QuestionClosed(TaskId),
+    /// A task waits for something that is not its work.
+    Waits(TaskId, WaitsFor),
+    /// A task does not wait for one of these things any more.
+    WaitEnded(TaskId, WaitsFor),
     /// The work of a started task has ended, and nothing of it runs any more. It is captured next.
     WorkEnded(TaskId),
     /// A started task has ended.

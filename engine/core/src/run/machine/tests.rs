@@ -418,11 +418,11 @@ fn a_task_that_asks_lends_its_permit_unless_as_many_do_as_may_run_and_goes_on_wi
         play.start(at);
     }
     for (input, expected) in [
-        (Input::Asked(one), &[Effect::LendPermit(one)][..]),
-        (Input::Asked(two), &[]),
-        (Input::QuestionClosed(two), &[Effect::Continue(two)]),
-        (Input::QuestionClosed(one), &[Effect::ReclaimPermit(one)]),
-        (Input::Asked(three), &[Effect::LendPermit(three)]),
+        (Input::Waits(one, WaitsFor::Answer), &[Effect::LendPermit(one)][..]),
+        (Input::Waits(two, WaitsFor::Answer), &[]),
+        (Input::WaitEnded(two, WaitsFor::Answer), &[Effect::Continue(two)]),
+        (Input::WaitEnded(one, WaitsFor::Answer), &[Effect::ReclaimPermit(one)]),
+        (Input::Waits(three, WaitsFor::Answer), &[Effect::LendPermit(three)]),
         (Input::PermitReturned(one), &[Effect::Continue(one)]),
         (Input::PermitReturned(one), &[]),
     ] {
@@ -431,10 +431,40 @@ fn a_task_that_asks_lends_its_permit_unless_as_many_do_as_may_run_and_goes_on_wi
         assert_eq!(play.write(), expected, "{shown}");
     }
     play.end(2, changed("three"));
-    play.tell(Input::Asked(three));
+    play.tell(Input::Waits(three, WaitsFor::Answer));
     assert_eq!(play.write(), [], "it has ended");
-    play.tell(Input::Asked(one));
+    play.tell(Input::Waits(one, WaitsFor::Answer));
     assert_eq!(play.write(), [Effect::LendPermit(one)], "the third lends no permit any more");
+}
+
+#[test]
+fn a_task_lends_its_permit_until_the_subagents_of_all_its_calls_have_ended() {
+    let mut record = run(&["one", "two", "three"]);
+    record.spec.jobs = NonZeroUsize::MIN;
+    let mut play = Play::begin(record);
+    play.write();
+    let [one, two] = [0, 1].map(|at| play.id(at));
+    play.start(0);
+    play.start(1);
+    let (calls, answer) = (WaitsFor::Subagents, WaitsFor::Answer);
+    for (input, expected) in [
+        (Input::Waits(one, calls), &[Effect::LendPermit(one)][..]),
+        (Input::Waits(one, calls), &[]),
+        (Input::Waits(two, answer), &[]),
+        (Input::Waits(two, calls), &[Effect::LendPermit(two)]),
+        (Input::WaitEnded(one, calls), &[Effect::Continue(one)]),
+        (Input::WaitEnded(one, calls), &[Effect::ReclaimPermit(one)]),
+        (Input::Waits(one, calls), &[]),
+        (Input::PermitReturned(one), &[Effect::Continue(one), Effect::LendPermit(one)]),
+        (Input::WaitEnded(one, calls), &[Effect::ReclaimPermit(one)]),
+        (Input::PermitReturned(one), &[Effect::Continue(one)]),
+        (Input::WaitEnded(two, answer), &[Effect::Continue(two)]),
+        (Input::WaitEnded(two, calls), &[Effect::ReclaimPermit(two)]),
+    ] {
+        let shown = format!("{input:?}");
+        play.tell(input);
+        assert_eq!(play.write(), expected, "{shown}");
+    }
 }
 
 #[test]
@@ -591,6 +621,7 @@ fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
             context: None,
             approvals: Default::default(),
             fallback: Vec::new(),
+            subagent: None,
         };
         TaskSpec { work: agent.into(), ..spec(name, &[]) }
     };

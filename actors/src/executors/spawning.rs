@@ -1,0 +1,58 @@
+//! What the tools of a session start subagents with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::ports::{CallOrigin, Caller, Lineage, Spawner, Subagents, ToolEnv};
+use protocol::ModelRoute;
+
+use super::executor::SessionPorts;
+use super::session_tools::SessionTools;
+use crate::deps::Deps;
+
+/// The part of a [`Caller`] that all calls of a session have in common.
+pub(super) struct Spawning {
+    spawner: Arc<dyn Spawner>,
+    folder: PathBuf,
+    lineage: Lineage,
+    artifacts: PathBuf,
+    ports: SessionPorts,
+}
+
+impl Spawning {
+    /// Returns it for a session; `None` if the session can start no subagents.
+    pub(super) fn of(
+        deps: &Deps,
+        env: &ToolEnv,
+        (folder, lineage): (PathBuf, Lineage),
+        artifacts: &Path,
+        ports: &SessionPorts,
+    ) -> Option<Self> {
+        env.spawn_offer.as_ref()?;
+        let spawner = Arc::clone(deps.spawner.as_ref()?);
+        let (artifacts, ports) = (artifacts.to_owned(), ports.clone());
+        Some(Self { spawner, folder, lineage, artifacts, ports })
+    }
+
+    /// Returns what a call of `tools` starts subagents with.
+    pub(super) fn subagents(
+        &self,
+        tools: &SessionTools,
+        (origin, model): (CallOrigin, ModelRoute),
+    ) -> Subagents {
+        let (approvals, mode) = tools.approvals();
+        let caller = Caller {
+            origin,
+            folder: self.folder.clone(),
+            model,
+            approvals,
+            mode,
+            ask: self.ports.ask.clone(),
+            pause: self.ports.pause.clone(),
+            lineage: self.lineage.clone(),
+            tools: tools.set.declarations().iter().map(|tool| tool.name.clone()).collect(),
+            artifacts: self.artifacts.clone(),
+        };
+        Subagents { spawner: Arc::clone(&self.spawner), caller: Arc::new(caller) }
+    }
+}

@@ -1,0 +1,87 @@
+//! The names and the results of subagents, which are files in the folder of their caller's artifacts:
+//! `agent://1-Id` is `1-Id.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use protocol::TaskName;
+
+/// The longest result that is kept, in bytes.
+const LONGEST: usize = 500_000;
+
+/// Numbers the subagents of each caller.
+#[derive(Default)]
+pub(super) struct Outputs(Mutex<BTreeMap<PathBuf, u64>>);
+
+impl Outputs {
+    /// Returns the names of new subagents of the caller with this folder of artifacts: `N-ID`, behind the name
+    /// of the caller if it is one itself. N counts on from the results that are there.
+    pub(super) fn names<'a>(
+        &self,
+        folder: &Path,
+        caller: Option<&str>,
+        ids: impl Iterator<Item = &'a str>,
+    ) -> Vec<TaskName> {
+        let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = next.entry(folder.to_owned()).or_insert_with(|| last_number(folder));
+        let above = caller.map(|name| format!("{name}.")).unwrap_or_default();
+        ids.map(|id| {
+            *next += 1;
+            TaskName::nearest(&format!("{above}{next}-{id}"))
+        })
+        .collect()
+    }
+
+    /// Keeps the result of a subagent. A longer one loses its beginning.
+    pub(super) fn write(folder: &Path, name: &str, result: &str) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join(format!("{name}.md")), end_of(result, LONGEST))
+    }
+}
+
+/// Returns the end of a text, in at most so many bytes.
+fn end_of(text: &str, most: usize) -> &str {
+    let from = text.len().saturating_sub(most);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at));
+    text.get(from.unwrap_or(text.len())..).unwrap_or_default()
+}
+
+/// Returns the highest number of a result in this folder; 0 if there is none.
+fn last_number(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let number = |name: &str| {
+        let (_, last) = name.strip_suffix(".md")?.rsplit_once('.').unwrap_or(("", name));
+        last.split_once('-')?.0.parse().ok()
+    };
+    entries.filter_map(|entry| number(entry.file_name().to_str()?)).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subagents_are_numbered_on_from_the_results_that_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let names = |outputs: &Outputs, caller, ids: &[&str]| -> Vec<String> {
+            let names = outputs.names(folder, caller, ids.iter().copied());
+            names.iter().map(ToString::to_string).collect()
+        };
+        let outputs = Outputs::default();
+        assert_eq!(names(&outputs, None, &["Fix", "Test"]), ["1-Fix", "2-Test"]);
+        assert_eq!(names(&outputs, None, &["Fix"]), ["3-Fix"]);
+        for name in ["1-Fix", "7-Test"] {
+            Outputs::write(folder, name, "done").unwrap();
+        }
+        fs::write(folder.join("9.bash.log"), "").unwrap();
+        assert_eq!(names(&Outputs::default(), None, &["Next"]), ["8-Next"]);
+        Outputs::write(folder, "1-Fix.12-Deep", &"é".repeat(LONGEST)).unwrap();
+        assert_eq!(names(&Outputs::default(), Some("1-Fix"), &["Next"]), ["1-Fix.13-Next"]);
+        let kept = fs::read_to_string(folder.join("1-Fix.12-Deep.md")).unwrap();
+        assert_eq!(kept.len(), LONGEST);
+    }
+}

@@ -1,0 +1,254 @@
+//! Runs the subagents of the calls of an engine's sessions.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use actors::{Answerer, Engine, Submission, WeakEngine};
+use async_trait::async_trait;
+use config::agents::AgentFiles;
+use engine::ports::{
+    Caller, CancelToken, LineSink, Lineage, Repository, SpawnCall, SpawnOffer, SpawnRefusal,
+    SpawnReport, Spawner, SubagentReport, SubagentStatus,
+};
+use futures_util::future::join_all;
+use isolation::git_state_at;
+use protocol::{
+    AgentCatalog, AgentDefinition, ModelRoute, Outcome, RunName, Spawns, TaskName, TaskReport,
+};
+use serde_json::Value;
+
+use super::follow::{ChildLanding, RunEnd, follow};
+use super::groups::{Group, groups};
+use super::outputs::Outputs;
+use super::resolve::{ItemPlace, ResolvedItem, Resolving};
+use crate::app_context::AppContext;
+use crate::model::ModelDirectory;
+use crate::recovery::open_repository;
+
+/// How many tasks work at the same time, if the settings do not say.
+const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
+
+impl AppContext {
+    /// Returns how many subagents work at the same time.
+    #[must_use]
+    pub fn subagents_at_once(&self) -> NonZeroUsize {
+        self.settings.max_concurrency.value.unwrap_or(AT_ONCE)
+    }
+}
+
+/// Runs subagents on the engine whose sessions call.
+pub(crate) struct EngineSpawner {
+    app: AppContext,
+    engine: OnceLock<WeakEngine>,
+    agents: AgentFiles,
+    outputs: Outputs,
+}
+
+impl EngineSpawner {
+    pub(crate) fn new(app: AppContext) -> Self {
+        let (engine, agents) = (OnceLock::new(), AgentFiles::default());
+        Self { app, engine, agents, outputs: Outputs::default() }
+    }
+
+    /// Has the subagents run on this engine, which is not kept open.
+    pub(crate) fn run_on(&self, engine: &Engine) {
+        let _only_once = self.engine.set(engine.downgrade());
+    }
+
+    /// Returns the agents that there are in a folder of the tree with this root.
+    fn catalog(&self, root: &Path, folder: &Path) -> AgentCatalog {
+        self.agents.discover(&self.app.places, root, folder)
+    }
+
+    fn engine(&self) -> Result<Engine, SpawnRefusal> {
+        let engine = self.engine.get().and_then(WeakEngine::upgrade);
+        engine.ok_or_else(|| SpawnRefusal("The engine is closing.".to_owned()))
+    }
+
+    /// Returns the repository of the caller's tree.
+    async fn repository(&self, caller: &Caller) -> Result<Arc<dyn Repository>, SpawnRefusal> {
+        let opened = open_repository(&self.app, &caller.folder).await;
+        let opened = opened.map_err(|error| {
+            SpawnRefusal(format!("Subagents need a git repository. {}", error.what))
+        })?;
+        Ok(opened.repository)
+    }
+
+    fn resolve(
+        &self,
+        call: &SpawnCall,
+        caller: &Caller,
+        root: &Path,
+    ) -> Result<(Vec<ResolvedItem>, Vec<String>), SpawnRefusal> {
+        let catalog = self.catalog(root, &caller.folder);
+        let directory = OnceLock::new();
+        let named = |name: &str| -> Option<ModelRoute> {
+            let directory =
+                directory.get_or_init(|| ModelDirectory::of_user(&self.app.user_models));
+            match name.parse::<ModelRoute>() {
+                Ok(route) => directory.checked(route).ok(),
+                Err(_no_route) => directory.named(name).ok(),
+            }
+        };
+        let settings = &self.app.settings;
+        let resolving = Resolving {
+            catalog: &catalog,
+            named: &named,
+            agent_models: &settings.agent_models.value,
+            limits: settings.task_limits(),
+            max_depth: settings.max_recursion_depth.value,
+            can_isolate: settings.isolation_mode.value.capabilities().can_capture,
+        };
+        resolving.resolve(call, caller)
+    }
+
+    async fn run_group(
+        &self,
+        (engine, repository): (&Engine, &Arc<dyn Repository>),
+        group: &Group,
+        (call, caller): (&SpawnCall, &Caller),
+        (progress, cancel): (&LineSink, &CancelToken),
+    ) -> Result<(RunName, RunEnd), String> {
+        let spec = group.spec(&self.app, repository.as_ref(), (call, caller));
+        let spec = spec.map_err(|error| error.what.clone())?;
+        let answerer = caller.ask.as_ref().map_or(Answerer::None, |_| Answerer::Client);
+        let submission = Submission::new(spec, Arc::clone(repository)).answered_by(answerer);
+        let run = engine.run(submission).await.map_err(|error| error.to_string())?;
+        let name = run.name.clone();
+        Ok((name, follow(run, caller.ask.clone(), progress, cancel).await))
+    }
+}
+
+#[async_trait]
+impl Spawner for EngineSpawner {
+    async fn offer(&self, folder: &Path, lineage: &Lineage) -> Option<SpawnOffer> {
+        let settings = &self.app.settings;
+        if lineage.depth >= settings.max_recursion_depth.value || lineage.spawns == Spawns::None {
+            return None;
+        }
+        let (root, _git) = git_state_at(folder)?;
+        let catalog = self.catalog(&root, folder);
+        let may_start = |agent: &&AgentDefinition| match &lineage.spawns {
+            Spawns::Any => true,
+            Spawns::None => false,
+            Spawns::Only(names) => names.contains(&agent.name),
+        };
+        let agents = catalog.agents.iter().filter(may_start);
+        let agents = agents.map(|agent| (agent.name.clone(), agent.description.clone())).collect();
+        let isolated = settings.isolation_mode.value.capabilities().can_capture;
+        Some(SpawnOffer { agents, isolated })
+    }
+
+    async fn run(
+        &self,
+        call: SpawnCall,
+        caller: &Caller,
+        progress: LineSink,
+        cancel: CancelToken,
+    ) -> Result<SpawnReport, SpawnRefusal> {
+        let began = Instant::now();
+        let engine = self.engine()?;
+        let repository = self.repository(caller).await?;
+        let (items, notes) = self.resolve(&call, caller, &repository.facts().root)?;
+        let ids = items.iter().map(|item| item.item.id.as_str());
+        let names = self.outputs.names(&caller.artifacts, caller.lineage.name.as_deref(), ids);
+        let order = names.clone();
+        let groups = groups(names.into_iter().zip(items).collect());
+        let runs = groups.iter().map(|group| {
+            let of = ((&engine, &repository), (&call, caller), (&progress, &cancel));
+            self.run_group(of.0, group, of.1, of.2)
+        });
+        let mut ended = Vec::new();
+        let work = async { ended = join_all(runs).await };
+        match &caller.pause {
+            Some(pause) => pause.during(Box::pin(work)).await,
+            None => work.await,
+        }
+        let mut subagents = Vec::new();
+        for (group, ended) in groups.iter().zip(ended) {
+            for (name, item) in &group.items {
+                subagents.push(report(name, item, group.place, &ended));
+            }
+        }
+        let place = |name: &str| order.iter().position(|other| other.as_str() == name);
+        subagents.sort_by_key(|subagent| place(&subagent.name));
+        for subagent in &subagents {
+            let kept = Outputs::write(&caller.artifacts, &subagent.name, &subagent.output);
+            if let Err(error) = kept {
+                tracing::warn!(%error, name = subagent.name, "a result cannot be kept");
+            }
+        }
+        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(SpawnReport { subagents, notes, ms })
+    }
+}
+
+/// Returns what became of an item.
+fn report(
+    name: &TaskName,
+    resolved: &ResolvedItem,
+    place: ItemPlace,
+    ended: &Result<(RunName, RunEnd), String>,
+) -> SubagentReport {
+    let (run, task) = match ended {
+        Ok((run, end)) => (Some(run), end.reports.get(name).map(|report| (end, report))),
+        Err(_) => (None, None),
+    };
+    let status = match task {
+        Some((end, report)) => status(name, run, (report, end.landings.get(name)), place),
+        None => SubagentStatus::Failed,
+    };
+    let (output, error) = match (task.map(|(_, report)| &report.outcome), ended) {
+        (Some(Outcome::Done { value }), _) => (text(value), String::new()),
+        (Some(Outcome::Failed { failure }), _) => (String::new(), failure.message.clone()),
+        (Some(Outcome::Cancelled), _) => (String::new(), String::new()),
+        (None, Err(why)) => (String::new(), why.clone()),
+        (None, Ok(_)) => (String::new(), "the engine ended before it did".to_owned()),
+    };
+    let report = task.map(|(_, report)| report);
+    SubagentReport {
+        name: name.to_string(),
+        agent: resolved.agent.name.clone(),
+        description: resolved.item.description.clone(),
+        status,
+        output,
+        error,
+        task: run.map(|run| format!("{run}/{name}")).unwrap_or_default(),
+        changes: report.and_then(|report| Some(report.captured.as_ref()?.changes)),
+        ms: report.map(|report| report.ms).unwrap_or_default(),
+        usage: report.and_then(|report| report.usage),
+        findings: Vec::new(),
+    }
+}
+
+fn status(
+    name: &TaskName,
+    run: Option<&RunName>,
+    (report, landing): (&TaskReport, Option<&ChildLanding>),
+    place: ItemPlace,
+) -> SubagentStatus {
+    let is_changed = report.captured.as_ref().is_some_and(|captured| captured.changes.files > 0);
+    let command = |what: &str| run.map(|run| format!("regatta {what} {run}/{name}"));
+    match (&report.outcome, landing) {
+        (Outcome::Failed { .. }, _) => SubagentStatus::Failed,
+        (Outcome::Cancelled, _) => SubagentStatus::Cancelled,
+        (Outcome::Done { .. }, Some(ChildLanding::Conflicted(paths))) => {
+            let command = command("conflicts").unwrap_or_default();
+            SubagentStatus::MergeFailed { paths: paths.clone(), command }
+        }
+        (Outcome::Done { .. }, Some(ChildLanding::Landed)) => SubagentStatus::Completed,
+        (Outcome::Done { .. }, _) if is_changed && place != ItemPlace::Shared => {
+            SubagentStatus::Kept { command: command("apply").unwrap_or_default() }
+        }
+        (Outcome::Done { .. }, _) => SubagentStatus::Completed,
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => serde_json::to_string_pretty(value).unwrap_or_default(),
+    }
+}

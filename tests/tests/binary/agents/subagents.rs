@@ -1,0 +1,179 @@
+//! The tool `task`: a model hands work to subagents.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use test_limit::eventually;
+use tests::model::{Answer, Asked, LoopbackModel, Script as _, marker, steps};
+use tests::sandbox::{Invocation, Sandbox};
+
+use crate::binary::sandbox;
+
+/// A session in print mode.
+fn session(place: &Sandbox, model: &LoopbackModel, folder: &Path, words: &str) -> Invocation {
+    let session = place.regatta(folder).words("-p --model").arg(model.route());
+    session.arg("--base-url").arg(model.base_url()).words(words).arg(marker("parent"))
+}
+
+/// A call with these items, each of which begins the conversation of its name.
+fn task(ids: &[&str], more: &Value) -> Answer {
+    let items = ids.iter().map(|id| {
+        json!({ "id": id, "description": format!("does {id}"), "assignment": format!("Do it. {}", marker(id)) })
+    });
+    let mut arguments = json!({ "agent": "task", "tasks": items.collect::<Vec<_>>() });
+    for (name, value) in more.as_object().expect("they are arguments") {
+        arguments[name] = value.clone();
+    }
+    Answer::call("task", &arguments)
+}
+
+fn write(path: &str, content: &str) -> Answer {
+    Answer::call("write", &json!({ "path": path, "content": content }))
+}
+
+/// A subagent that writes a file, and yields what is in it.
+fn writer(id: &str) -> Vec<Answer> {
+    let (path, text) = (format!("{id}.txt"), format!("of {id}\n"));
+    vec![write(&path, &text), Answer::yields(&json!({ "summary": format!("wrote {path}") }))]
+}
+
+#[test]
+fn the_subagents_of_a_call_work_side_by_side_in_the_tree_of_the_session() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    let ids = ["One", "Two", "Three"];
+    model.talk("parent", steps(vec![task(&ids, &json!({})), Answer::text("all done")]));
+    // None goes on after its first answer before all have begun.
+    let begun = Arc::new(Mutex::new(BTreeSet::new()));
+    for id in ids {
+        let mut answers = steps(writer(id));
+        let begun = Arc::clone(&begun);
+        model.talk(id, move |asked: &Asked| {
+            begun.lock().expect("nobody panics").insert(id);
+            if asked.answers() == 1 {
+                let all = || begun.lock().expect("nobody panics").len() == ids.len();
+                eventually(Duration::from_secs(20), "all of them begin", all);
+            }
+            answers.next(asked)
+        });
+    }
+    let ended = session(&place, &model, repository.root(), "--approval-mode yolo").run();
+    let ended = ended.expect_code(0);
+    assert_eq!(ended.stdout, "all done\n");
+    for id in ids {
+        assert_eq!(repository.text(&format!("{id}.txt")), format!("of {id}\n"));
+    }
+    let result = model.asked("parent")[1].results().join("\n");
+    assert!(result.contains("3/3 succeeded"), "{result}");
+    for (at, id) in ids.iter().enumerate() {
+        assert!(result.contains(&format!("{}-{id}", at + 1)), "{result}");
+        assert!(result.contains(&format!("wrote {id}.txt")), "{result}");
+    }
+    assert_eq!(model.take_violations(), Vec::<String>::new());
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn isolated_subagents_work_in_copies_and_land_once_in_their_order_over_a_dirty_tree() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    repository.make_dirty();
+    let mine = ["mine/untracked/notes.txt", "README.md"];
+    let before = mine.map(|path| repository.text(path));
+    let ids = ["One", "Two", "Same"];
+    model.talk(
+        "parent",
+        steps(vec![task(&ids, &json!({ "isolated": true })), Answer::text("all done")]),
+    );
+    model.talk("One", steps(writer("One")));
+    model.talk("Two", steps(writer("Two")));
+    // Two rewrite the same file: the first of the call lands.
+    model.talk("Same", steps(vec![write("One.txt", "of another\n"), Answer::yields(&json!("ok"))]));
+    let ended = session(&place, &model, repository.root(), "--approval-mode yolo").run();
+    drop(ended.expect_code(0));
+    assert_eq!(repository.text("One.txt"), "of One\n");
+    assert_eq!(repository.text("Two.txt"), "of Two\n");
+    assert_eq!(mine.map(|path| repository.text(path)), before);
+    let result = model.asked("parent")[1].results().join("\n");
+    assert!(result.contains("merge failed") && result.contains("One.txt"), "{result}");
+    assert!(result.contains("regatta conflicts "), "{result}");
+    let undone = place.regatta(repository.root()).words("undo @").run().expect_code(0);
+    assert!(!repository.path("One.txt").exists(), "{undone}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn where_nobody_can_be_asked_isolated_work_is_kept_and_the_result_names_the_line_that_lands_it() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    let before = repository.tree();
+    let call = task(&["One"], &json!({ "isolated": true }));
+    model.talk("parent", steps(vec![call, Answer::text("kept")]));
+    model.talk("One", steps(writer("One")));
+    drop(session(&place, &model, repository.root(), "").run().expect_code(0));
+    assert_eq!(repository.tree(), before);
+    let result = model.asked("parent")[1].results().join("\n");
+    let (_, command) = result.split_once("regatta apply ").expect("it names the line");
+    let target = command.split([' ', '\n', '`', '<']).next().expect("it names the work");
+    drop(place.regatta(repository.root()).words("apply").arg(target).run().expect_code(0));
+    assert_eq!(repository.text("One.txt"), "of One\n");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn below_a_task_of_a_run_subagents_start_from_its_workspace_and_land_there() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    model.talk(
+        "parent",
+        steps(vec![
+            write("first.txt", "first\n"),
+            task(&["Copy"], &json!({ "isolated": true })),
+            task(&["Here"], &json!({})),
+            Answer::call("bash", &json!({ "command": "cat Copy.txt Here.txt" })),
+            Answer::yields(&json!("done")),
+        ]),
+    );
+    let child = |id: &str| {
+        let cat = Answer::call("bash", &json!({ "command": "cat first.txt" }));
+        [cat].into_iter().chain(writer(id)).collect()
+    };
+    model.talk("Copy", steps(child("Copy")));
+    model.talk("Here", steps(child("Here")));
+    let run = place.regatta(repository.root()).words("run --jobs 1 --model").arg(model.route());
+    let run = run.arg("--base-url").arg(model.base_url());
+    let run = run.arg(format!("Do it all. {}", marker("parent"))).run();
+    drop(run.expect_code(0));
+    for id in ["Copy", "Here"] {
+        assert_eq!(model.asked(id)[1].results().join(""), "first", "it sees what its parent wrote");
+        assert_eq!(repository.text(&format!("{id}.txt")), format!("of {id}\n"));
+    }
+    let seen = model.asked("parent")[4].results().join("\n");
+    assert!(seen.contains("of Copy\nof Here\n"), "{seen}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn a_call_that_cannot_be_done_starts_nothing_and_says_why() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    model.talk(
+        "parent",
+        steps(vec![
+            task(&["One"], &json!({ "agent": "nobody" })),
+            task(&["One", "one"], &json!({})),
+            Answer::call("task", &json!({ "agent": "task", "tasks": [] })),
+            Answer::text("well"),
+        ]),
+    );
+    let ended = session(&place, &model, repository.root(), "--approval-mode yolo").run();
+    drop(ended.expect_code(0));
+    let all: String = model.asked("parent").iter().flat_map(Asked::results).collect();
+    assert!(all.contains("Unknown agent \"nobody\". Available: "), "{all}");
+    assert!(all.contains("Duplicate task ids detected (case-insensitive)"), "{all}");
+    assert!(model.asked("One").is_empty());
+    place.expect_nothing_left(&repository);
+}
