@@ -16,6 +16,7 @@ mod jobs;
 mod opening;
 mod own_tool;
 mod panics;
+mod prepared_tools;
 mod registry_steps;
 mod run_questions;
 mod session_branches;

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, AccessClass, Artifact, CommandRequest, CommandShell, CommandTerminal, Concurrency,
-    Found, ShortOutput, ToolContext, ToolOutcome, ToolOutput, WorkspaceView,
+    Access, AccessClass, Artifact, Background, CommandOwner, CommandRequest, CommandShell,
+    CommandTerminal, Concurrency, Found, ShortOutput, ToolContext, ToolOutcome, ToolOutput,
+    WorkspaceView,
 };
 use protocol::quote;
 use serde_json::{Map, Value, json};
@@ -90,6 +91,18 @@ impl Builtin for Bash {
             *folder = carried;
         }
         access
+    }
+
+    fn prepare(
+        &self,
+        shell: CommandShell,
+        commands: &Arc<dyn CommandOwner>,
+        background: &dyn Background,
+    ) {
+        match shell {
+            CommandShell::User => self.0.shells.prepare(commands, background),
+            CommandShell::Plain => {}
+        }
     }
 
     async fn run(

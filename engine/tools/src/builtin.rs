@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Access, AccessClass, CancelToken, Concurrency, Found, Replace, SessionPurpose, Tool,
-    ToolContext, ToolEnv, ToolOutcome, ToolSpec, ViewPath, Visibility, WorkspaceView,
+    Access, AccessClass, Background, CancelToken, CommandOwner, CommandShell, Concurrency, Found,
+    Replace, SessionPurpose, Tool, ToolContext, ToolEnv, ToolOutcome, ToolSpec, ViewPath,
+    Visibility, WorkspaceView,
 };
 use protocol::{EditMode, ToolCall};
 use schemars::JsonSchema;
@@ -51,6 +52,15 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
 
     /// Returns the tool of a session.
     fn new(session: &Arc<Session>) -> Self;
+
+    /// Begins in the background what the first call would have to wait for.
+    fn prepare(
+        &self,
+        _shell: CommandShell,
+        _commands: &Arc<dyn CommandOwner>,
+        _background: &dyn Background,
+    ) {
+    }
 
     /// Renames arguments that models spell differently to the declared names.
     fn reshape(_arguments: &mut Map<String, Value>) {}
@@ -141,6 +151,15 @@ struct ToolAdapter<T> {
 impl<T: Builtin> Tool for ToolAdapter<T> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn prepare(
+        &self,
+        shell: CommandShell,
+        commands: &Arc<dyn CommandOwner>,
+        background: &dyn Background,
+    ) {
+        self.tool.prepare(shell, commands, background);
     }
 
     fn reshape(&self, arguments: &mut Map<String, Value>) {

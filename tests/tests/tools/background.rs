@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::ports::{CancelLevel, CommandTerminal, EndCause, ShortOutput, ToolOutcome};
+use engine::ports::{
+    CancelLevel, CommandOwner, CommandShell, CommandTerminal, EndCause, ShortOutput, ToolOutcome,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::commands::Script;
+use super::commands::{InBackground, Script};
 use super::meddling::MeddledArtifacts;
 use super::session::{Session, Setting, ViewKind};
 
@@ -25,6 +27,7 @@ over_both_views! {
     a_background_command_ends_at_its_timeout_and_a_wait_at_its_own,
     an_end_just_when_a_wait_is_over_is_told_with_the_end_of_the_output,
     a_profile_that_hangs_is_done_without_after_two_seconds,
+    the_snapshot_is_taken_when_a_session_begins_and_again_only_if_that_one_ended_before,
 }
 
 fn script(session: &Session, script: Script) {
@@ -207,6 +210,38 @@ async fn a_command_runs_in_the_shell_of_the_user_after_one_snapshot(kind: ViewKi
     let inner: Vec<_> = requests[1..].iter().map(|request| request.arguments[1].clone()).collect();
     assert_eq!(inner, [format!("{read}'ll'"), format!(r"{read}'it'\''s'")]);
     assert_eq!(requests[1].script, r#"exec 2>&1; exec "$1" -c "$2""#);
+}
+
+async fn the_snapshot_is_taken_when_a_session_begins_and_again_only_if_that_one_ended_before(
+    kind: ViewKind,
+) {
+    let setting = Setting { shell: Some("/bin/bash"), ..Setting::default() };
+    let session = Session::with(kind, setting).await;
+    let commands: Arc<dyn CommandOwner> = session.commands.clone();
+    let count = || session.commands.requests.lock().unwrap().len();
+    let begin = |shell, background: &InBackground| {
+        session.tools().prepare(shell, &commands, background);
+    };
+    script(&session, Script::Wait);
+    begin(CommandShell::Plain, &session.background);
+    begin(CommandShell::User, &session.background);
+    session.commands.waits.notified().await;
+    begin(CommandShell::User, &InBackground::default());
+    tokio::task::yield_now().await;
+    assert_eq!(count(), 1, "the other one waits for it");
+    session.background.stop.cancel(CancelLevel::AtOnce);
+    script(&session, Script::Nothing);
+    let next = InBackground::default();
+    while count() == 1 {
+        begin(CommandShell::User, &next);
+        tokio::task::yield_now().await;
+    }
+    session.said("bash", json!({ "command": "ll" })).await;
+    begin(CommandShell::User, &next);
+    tokio::task::yield_now().await;
+    let requests = session.commands.requests.lock().unwrap();
+    assert_eq!(requests.len(), 3, "two snapshots and the command");
+    assert!(requests[2].arguments[1].ends_with("eval 'll'"), "{:?}", requests[2]);
 }
 
 async fn an_end_just_when_a_wait_is_over_is_told_with_the_end_of_the_output(kind: ViewKind) {

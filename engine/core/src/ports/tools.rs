@@ -21,6 +21,16 @@ pub trait Tool: Send + Sync {
     /// Returns the description of the tool and the schema of its arguments.
     fn spec(&self) -> &ToolSpec;
 
+    /// Begins in the background what its first call would have to wait for. It is called once, when its session
+    /// begins. Commands of the session run in `_shell` as long as nothing changes that.
+    fn prepare(
+        &self,
+        _shell: CommandShell,
+        _commands: &Arc<dyn CommandOwner>,
+        _background: &dyn Background,
+    ) {
+    }
+
     /// Renames alternative spellings of the arguments before they are checked.
     fn reshape(&self, _arguments: &mut Map<String, Value>) {}
 

@@ -11,8 +11,9 @@ use super::repairs::{Repaired, repaired};
 use crate::failpoint;
 use crate::fault::Faults;
 use crate::ports::{
-    Access, AccessClass, Schema, Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration,
-    ToolOutcome, ToolOutput, ToolSpec, Visibility, WorkspaceView,
+    Access, AccessClass, Background, CommandOwner, CommandShell, Schema, Schemas, Tool,
+    ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome, ToolOutput, ToolSpec, Visibility,
+    WorkspaceView,
 };
 
 /// The maximum number of bytes of a message about invalid arguments.
@@ -57,6 +58,16 @@ impl ToolSet {
         let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
         let declarations = declared.map(declaration).collect();
         (Self { entries, declarations, faults }, left_out)
+    }
+
+    /// Begins what first calls would have to wait for.
+    pub fn prepare(
+        &self,
+        shell: CommandShell,
+        commands: &Arc<dyn CommandOwner>,
+        background: &dyn Background,
+    ) {
+        self.entries.iter().for_each(|entry| entry.tool.prepare(shell, commands, background));
     }
 
     /// Returns the declarations of the tools for the model.

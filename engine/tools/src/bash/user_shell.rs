@@ -6,10 +6,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use engine::ports::{
-    CancelLevel, CancelToken, CommandOwner, CommandRequest, CommandTerminal, EndCause, ShortOutput,
+    Background, CancelLevel, CancelToken, CommandOwner, CommandRequest, CommandTerminal, EndCause,
+    ShortOutput,
 };
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
@@ -41,11 +44,13 @@ print -r -- "export PATH=${(q)PATH}"
 } 2>/dev/null >|"$1.$$" && \command mv -f "$1.$$" "$1"
 exit"#;
 
-/// The shell of the user, whose snapshot is taken with the first command.
+/// The shell of the user, whose snapshot is taken once, with the first session that may need it.
 #[derive(Debug, Default)]
 pub struct UserShells {
     shell: Option<KnownShell>,
     taken: OnceCell<Shell>,
+    /// Whether it is being taken in the background of a session.
+    is_prepared: AtomicBool,
 }
 
 /// A shell that is known.
@@ -71,7 +76,30 @@ impl UserShells {
     #[must_use]
     pub fn new(program: Option<&OsStr>, folder: &Path) -> Self {
         let shell = program.and_then(|program| KnownShell::new(Path::new(program), folder));
-        Self { shell, taken: OnceCell::new() }
+        Self { shell, taken: OnceCell::new(), is_prepared: AtomicBool::new(false) }
+    }
+
+    /// Returns whether there is a shell of which a snapshot is taken.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.shell.is_some()
+    }
+
+    /// Begins to take the snapshot in `background`, with `commands`, unless another session does that.
+    pub(crate) fn prepare(
+        self: &Arc<Self>,
+        commands: &Arc<dyn CommandOwner>,
+        background: &dyn Background,
+    ) {
+        if !self.is_known() || self.taken.initialized() || self.is_prepared.swap(true, Relaxed) {
+            return;
+        }
+        let (preparing, stop) = (Preparing(Arc::clone(self)), background.stop());
+        let commands = Arc::clone(commands);
+        background.run(Box::pin(async move {
+            let _taken = preparing.0.get(commands.as_ref(), &stop).await;
+            None
+        }));
     }
 
     /// Returns what runs commands. Takes the snapshot, with `commands`, if that is not done yet.
@@ -79,6 +107,15 @@ impl UserShells {
         let Some(known) = &self.shell else { return Shell::Plain };
         let taken = self.taken.get_or_try_init(|| known.take(commands, cancel)).await;
         taken.cloned().unwrap_or(Shell::Plain)
+    }
+}
+
+/// Takes the snapshot. When it is dropped before, because its session has ended, the next one may do that.
+struct Preparing(Arc<UserShells>);
+
+impl Drop for Preparing {
+    fn drop(&mut self) {
+        self.0.is_prepared.store(false, Relaxed);
     }
 }
 
@@ -196,9 +233,8 @@ mod tests {
 
     #[test]
     fn only_a_shell_that_is_known_and_there_is_taken() {
-        let known = |program: &str| {
-            UserShells::new(Some(OsStr::new(program)), Path::new("/x")).shell.is_some()
-        };
+        let known =
+            |program: &str| UserShells::new(Some(OsStr::new(program)), Path::new("/x")).is_known();
         assert!(known("/bin/bash"));
         for program in ["/bin/sh", "bash", "/nowhere/bash", "/usr/bin/fish", ""] {
             assert!(!known(program), "{program}");
