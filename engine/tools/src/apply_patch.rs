@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use engine::ports::{
     Access, AccessClass, ChangeShown, Concurrency, ToolContext, ToolOutcome, ToolOutput,
+    WorkspaceView,
 };
 use protocol::EditMode;
 use schemars::JsonSchema;
@@ -22,6 +23,7 @@ use crate::builtin::{Builtin, Session, rename, run_blocking, text};
 use crate::change::{Change, diff};
 use crate::display::{self, DIFF_KEPT, DIFF_SHOWN, head};
 use crate::error::ToolError;
+use crate::preview::{MOST_BYTES, headed_diff};
 
 /// The tool `apply_patch`.
 pub(crate) struct ApplyPatch(Arc<Session>);
@@ -70,6 +72,17 @@ impl Builtin for ApplyPatch {
         Access { class, concurrency: Concurrency::Exclusive }
     }
 
+    async fn preview(
+        &self,
+        arguments: ApplyPatchArguments,
+        view: &dyn WorkspaceView,
+    ) -> Option<String> {
+        let mut files = Files::new(&self.0, view, ChangeShown::Yes);
+        files.plan(Patch::parse(&arguments.input).ok()?).await.ok()?;
+        let texts = texts(&files.files);
+        run_blocking(move || whole_diff(&texts)).await.ok()?
+    }
+
     async fn run(
         &self,
         arguments: ApplyPatchArguments,
@@ -77,7 +90,7 @@ impl Builtin for ApplyPatch {
     ) -> Result<ToolOutcome, ToolError> {
         let _guard = self.0.lock_changes(&context.cancel).await?;
         let patch = Patch::parse(&arguments.input).map_err(PatchError::Parse)?;
-        let mut files = Files::new(&self.0, context);
+        let mut files = Files::new(&self.0, context.view.as_ref(), context.change_shown);
         files.plan(patch).await?;
         let changes = changes(&files.files).await?;
         if changes.is_empty() {
@@ -104,6 +117,16 @@ struct ChangedFile {
     change: Change,
 }
 
+/// The texts of one file before and after its change.
+struct ChangedText {
+    kind: Kind,
+    path: String,
+    /// The path before, if it has another.
+    from: Option<String>,
+    before: String,
+    after: String,
+}
+
 /// What happens to a file.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -126,13 +149,23 @@ impl Kind {
 
 /// Returns the changes of all files that are not as they were.
 async fn changes(files: &[PatchedFile]) -> Result<Vec<ChangedFile>, ToolError> {
+    let mut changes = Vec::new();
+    for ChangedText { kind, path, from, before, after } in texts(files) {
+        let change = run_blocking(move || diff(&before, &after)).await?;
+        changes.push(ChangedFile { kind, path, from, change });
+    }
+    Ok(changes)
+}
+
+/// Returns the texts of all files that are not as they were.
+fn texts(files: &[PatchedFile]) -> Vec<ChangedText> {
     let path = |file: &PatchedFile| display::path(file.path.as_path());
     let moved = |number: usize| {
         files.iter().any(
             |file| matches!(file.after, After::Text { from: Some(from), .. } if from == number),
         )
     };
-    let mut changes = Vec::new();
+    let mut texts = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let (kind, from, before, after) = match &file.after {
             After::Same => continue,
@@ -152,10 +185,28 @@ async fn changes(files: &[PatchedFile]) -> Result<Vec<ChangedFile>, ToolError> {
         if matches!(kind, Kind::Update) && before == after {
             continue;
         }
-        let change = run_blocking(move || diff(&before, &after)).await?;
-        changes.push(ChangedFile { kind, path: path(file), from, change });
+        texts.push(ChangedText { kind, path: path(file), from, before, after });
     }
-    Ok(changes)
+    texts
+}
+
+/// Returns the diff of all files; `None` if nothing changes, or if it is too long.
+fn whole_diff(texts: &[ChangedText]) -> Option<String> {
+    let mut whole = String::new();
+    for ChangedText { kind, path, from, before, after } in texts {
+        let (from, to) = match kind {
+            Kind::Add => (None, Some(path.as_str())),
+            Kind::Update | Kind::Move => {
+                (Some(from.as_ref().unwrap_or(path).as_str()), Some(path.as_str()))
+            }
+            Kind::Delete => (Some(path.as_str()), None),
+        };
+        whole.push_str(&headed_diff((from, before), (to, after)));
+        if whole.len() > MOST_BYTES {
+            return None;
+        }
+    }
+    Some(whole).filter(|whole| !whole.is_empty())
 }
 
 fn output(changes: &[ChangedFile], change_shown: ChangeShown) -> ToolOutput {

@@ -12,7 +12,7 @@ use crate::display;
 use crate::text_file::{decode, read_bytes};
 
 /// The most bytes of a diff that a person judges a change by.
-const MOST_BYTES: usize = 64 << 10;
+pub(crate) const MOST_BYTES: usize = 64 << 10;
 
 /// Returns the diff of the file at a path, whose text becomes what `after` returns for the text that it has, if
 /// it is there. `None` if nothing changes, if `after` returns none, or if the diff is too long.
@@ -41,13 +41,28 @@ pub(crate) async fn preview(
     diff.await.ok()?
 }
 
-fn file_diff(path: &str, before: Option<&str>, after: &str) -> Option<String> {
+/// Returns the diff of a file; `None` if nothing changes, or if the diff is too long.
+pub(crate) fn file_diff(path: &str, before: Option<&str>, after: &str) -> Option<String> {
+    if before == Some(after) {
+        return None;
+    }
+    let from = (before.map(|_| path), before.unwrap_or_default());
+    Some(headed_diff(from, (Some(path), after))).filter(|text| text.len() <= MOST_BYTES)
+}
+
+/// Returns the diff of a file, of which each side has a path, if the file is there, and a text.
+pub(crate) fn headed_diff(
+    (from, before): (Option<&str>, &str),
+    (to, after): (Option<&str>, &str),
+) -> String {
+    let path = |side: &str, path: Option<&str>| {
+        path.map_or_else(|| "/dev/null".to_owned(), |path| format!("{side}/{path}"))
+    };
     let mut diff = TextDiff::configure();
-    let diff = diff.timeout(TIMEOUT).diff_lines(before.unwrap_or_default(), after);
-    let from = before.map_or_else(|| "/dev/null".to_owned(), |_| format!("a/{path}"));
-    let mut hunks = diff.unified_diff();
-    let text = hunks.context_radius(3).header(&from, &format!("b/{path}")).to_string();
-    Some(text).filter(|text| (1..=MOST_BYTES).contains(&text.len()))
+    let diff = diff.timeout(TIMEOUT).diff_lines(before, after);
+    // A file without lines, and one that is only moved, have headers too.
+    let headers = format!("--- {}\n+++ {}\n", path("a", from), path("b", to));
+    headers + &diff.unified_diff().context_radius(3).to_string()
 }
 
 #[cfg(test)]

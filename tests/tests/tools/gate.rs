@@ -74,6 +74,7 @@ async fn an_answer_for_the_session_is_about_what_was_judged(kind: ViewKind) {
 async fn a_change_is_known_before_as_the_diff_of_its_file(kind: ViewKind) {
     let session = Session::new(kind).await;
     session.put("a.txt", "one\ntwo\n");
+    session.put("moved", "x\n");
     session.put("bytes", [0, 159]);
     let edit = |old: &str| json!({ "path": "./a.txt", "old_string": old, "new_string": "three" });
     let write = |path: &str| json!({ "path": path, "content": "one\n" });
@@ -87,6 +88,24 @@ async fn a_change_is_known_before_as_the_diff_of_its_file(kind: ViewKind) {
         ("write", write("../outside"), None),
         ("write", json!({ "path": "a.txt" }), None),
         ("bash", json!({ "command": "rm a.txt" }), None),
+        (
+            "apply_patch",
+            patch("*** Update File: a.txt\n@@\n-two\n+three"),
+            Some(format!("{head},2 @@\n one\n-two\n+three\n")),
+        ),
+        ("apply_patch", patch("*** Update File: a.txt\n@@\n-none\n+three"), None),
+        (
+            "apply_patch",
+            patch(
+                "*** Delete File: a.txt\n*** Add File: b\n+new\n*** Update File: moved\n*** Move to: to/moved\n@@\n-x\n+y",
+            ),
+            Some(
+                "--- a/a.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two\n\
+                 --- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+new\n\
+                 --- a/moved\n+++ b/to/moved\n@@ -1 +1 @@\n-x\n+y\n"
+                    .into(),
+            ),
+        ),
     ] {
         let call = call(tool, arguments.clone());
         let view = session.view();

@@ -3,9 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use engine::ports::{
-    ChangeShown, FileStat, Found, Replace, ToolContext, ViewError, ViewPath, WorkspaceView,
-};
+use engine::ports::{ChangeShown, FileStat, Found, Replace, ViewError, ViewPath, WorkspaceView};
 use protocol::quote;
 
 use super::error::PatchError;
@@ -54,8 +52,11 @@ pub(super) enum After {
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(session: &'a Session, context: &'a ToolContext) -> Self {
-        let (view, change_shown) = (context.view.as_ref(), context.change_shown);
+    pub(super) fn new(
+        session: &'a Session,
+        view: &'a dyn WorkspaceView,
+        change_shown: ChangeShown,
+    ) -> Self {
         Self { session, view, change_shown, files: Vec::new() }
     }
 
