@@ -2,7 +2,7 @@
 //! what its model says, `DELETE /sessions/ID` closes it.
 //!
 //! ```sh
-//! cargo run --example http_sessions FOLDER MODEL [ADDRESS]
+//! cargo run --features regatta/examples --example http_sessions FOLDER MODEL [ADDRESS]
 //! ```
 //!
 //! It is an example: whoever reaches the address can have the model do anything in the folder. Without

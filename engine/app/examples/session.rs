@@ -2,7 +2,7 @@
 //! and prints what the model said. The model here is a scenario, so that nothing is sent anywhere:
 //!
 //! ```sh
-//! cargo run --example session
+//! cargo run --features regatta/examples --example session
 //! ```
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]

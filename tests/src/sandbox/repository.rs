@@ -11,6 +11,11 @@ use std::sync::Arc;
 use super::Fingerprint;
 use super::git_watch::GitWatch;
 
+/// What each repository is configured with. Whether something is to be tidied up is asked by a process
+/// that takes longer than the commit it comes after.
+const SETTINGS: &str = "[user]\n\tname = Ada\n\temail = ada@example.org\n[gc]\n\tauto = 0\n\
+                        [maintenance]\n\tauto = false\n";
+
 /// A repository of the user's.
 #[derive(Clone, Debug)]
 pub struct Repository {
@@ -42,16 +47,11 @@ impl Repository {
         let root = root.canonicalize().expect("it was just made");
         let made = Self { root, watch: None };
         made.git(&[&["init", "--quiet", "--initial-branch=main"], arguments].concat());
-        made.configure("[user]\n\tname = Ada\n\temail = ada@example.org\n[gc]\n\tauto = 0\n");
-        made
-    }
-
-    /// Adds lines to its configuration, without a process for each of them.
-    fn configure(&self, lines: &str) {
-        let file = self.path(self.git(&["rev-parse", "--git-path", "config"]).trim_end());
-        let file = std::fs::OpenOptions::new().append(true).open(file);
-        let written = file.and_then(|mut file| file.write_all(lines.as_bytes()));
+        let file = if made.has(".git") { ".git/config" } else { "config" };
+        let file = std::fs::OpenOptions::new().append(true).open(made.path(file));
+        let written = file.and_then(|mut file| file.write_all(SETTINGS.as_bytes()));
         written.expect("the configuration can be written");
+        made
     }
 
     /// Returns the repository that is already there.
