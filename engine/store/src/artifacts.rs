@@ -1,4 +1,5 @@
-//! The files with the full output of tool calls: `<n>.<tool>.log`, counted from 0.
+//! The files with the full output of tool calls: `<n>.<tool>.log`, counted from 0; and with the results of
+//! subagents: `<name>.md`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -60,6 +61,25 @@ impl Artifacts for ArtifactFolder {
         blocking(move || folder.find(number)).await
     }
 
+    async fn agent(&self, name: &str) -> io::Result<Option<Artifact>> {
+        if !is_agent(name) {
+            return Ok(None);
+        }
+        let name = format!("{name}{AGENT_SUFFIX}");
+        let artifact = Artifact { path: self.0.path.join(&name), name };
+        blocking(move || match fs::symlink_metadata(&artifact.path) {
+            Ok(found) => Ok(found.is_file().then_some(artifact)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    async fn agents(&self) -> io::Result<Vec<String>> {
+        let folder = Arc::clone(&self.0);
+        blocking(move || folder.agents()).await
+    }
+
     async fn size(&self, artifact: &Artifact) -> io::Result<u64> {
         let path = artifact.path.clone();
         blocking(move || Ok(fs::metadata(path)?.len())).await
@@ -115,6 +135,19 @@ impl Folder {
         numbers.max().map_or(0, |number| number + 1)
     }
 
+    /// Returns the names of the subagents whose results are there, sorted.
+    fn agents(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let agents = names.filter_map(|name| Some(name.strip_suffix(AGENT_SUFFIX)?.to_owned()));
+        let mut agents: Vec<_> = agents.filter(|name| is_agent(name)).collect();
+        agents.sort();
+        Ok(agents)
+    }
+
     fn find(&self, wanted: u64) -> io::Result<Option<Artifact>> {
         let entries = match fs::read_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -132,6 +165,21 @@ impl Folder {
         }
         Ok(None)
     }
+}
+
+/// The end of the name of a file with the result of a subagent.
+const AGENT_SUFFIX: &str = ".md";
+
+/// The maximum number of bytes of the name of a subagent: the suffix has to follow it in the name of a file.
+const LONGEST_AGENT: usize = 240;
+
+/// Returns whether a text can be the name of a subagent, which begins with a digit: nothing else in the folder
+/// has such a name, and none leads out of it.
+fn is_agent(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    name.len() <= LONGEST_AGENT
+        && name.starts_with(|first: char| first.is_ascii_digit())
+        && name.bytes().all(is_plain)
 }
 
 /// Returns the number at the beginning of a file's name.
@@ -197,5 +245,29 @@ mod tests {
         assert_eq!(artifacts.read(&artifact, 3, 4).await.unwrap(), b"3456");
         assert_eq!(artifacts.read(&artifact, 8, 4).await.unwrap(), b"89");
         assert_eq!(artifacts.read(&artifact, 10, 4).await.unwrap(), b"");
+    }
+
+    #[test]
+    async fn the_result_of_a_subagent_is_the_file_of_its_name_in_the_folder() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("session");
+        let artifacts = ArtifactFolders.open(&folder);
+        assert_eq!(artifacts.agents().await.unwrap(), [""; 0]);
+        fs::create_dir(&folder).unwrap();
+        for name in ["1-A.md", "1-A.2-b_c.md", "context.md", "0.bash.log", "../2-out.md"] {
+            fs::write(folder.join(name), "x").unwrap();
+        }
+        fs::create_dir(folder.join("3-folder.md")).unwrap();
+        std::os::unix::fs::symlink("1-A.md", folder.join("4-link.md")).unwrap();
+        for name in ["1-A", "1-A.2-b_c"] {
+            let path = folder.join(format!("{name}.md"));
+            assert_eq!(artifacts.agent(name).await.unwrap().unwrap().path, path, "{name}");
+        }
+        let long = "1".repeat(300);
+        for name in ["", "context", "2", "../2-out", "1-A.md", "3-folder", "4-link", "1/A", &long] {
+            assert_eq!(artifacts.agent(name).await.unwrap(), None, "{name}");
+        }
+        let kept = artifacts.agents().await.unwrap();
+        assert_eq!(kept, ["1-A", "1-A.2-b_c", "3-folder", "4-link"]);
     }
 }

@@ -1,14 +1,17 @@
-//! The kept output of earlier calls, which models read by the name `artifact://N`: a file of plain text.
+//! The kept output of earlier calls, which models read by the name `artifact://N`, and the results of subagents:
+//! files of plain text.
 
 use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::ports::{
-    ARTIFACT_SCHEME, Artifact, Artifacts, FileKind, FileStat, FileVersion, ViewError, ViewFile,
+    AGENT_SCHEME, ARTIFACT_SCHEME, Artifact, Artifacts, FileKind, FileStat, FileVersion, ViewError,
+    ViewFile,
 };
 use protocol::quote;
 
+use crate::agent_result;
 use crate::error::ToolError;
 use crate::plain_text::PlainText;
 
@@ -47,20 +50,31 @@ impl From<ArtifactError> for ToolError {
     }
 }
 
-/// Opens the artifact that `name` names; `None` if `name` is a path.
+/// Opens the artifact, or the result of a subagent, that `name` names; `None` if `name` is a path.
 pub(crate) async fn open(
     artifacts: &Arc<dyn Artifacts>,
     name: &str,
 ) -> Result<Option<Box<dyn ViewFile>>, ToolError> {
+    if let Some(agent) = name.trim().strip_prefix(AGENT_SCHEME) {
+        return Ok(Some(agent_result::open(artifacts, agent).await?));
+    }
     let Some(number) = name.trim().strip_prefix(ARTIFACT_SCHEME) else { return Ok(None) };
     let number = number.parse().map_err(|_no_number| ArtifactError::Name(quote(name)))?;
     let cannot = |source| ArtifactError::Cannot { name: quote(name), source };
     let found = artifacts.find(number).await.map_err(cannot)?;
     let artifact = found.ok_or_else(|| ArtifactError::Missing(quote(name)))?;
-    let size = artifacts.size(&artifact).await.map_err(cannot)?;
+    file(artifacts, artifact).await.map(Some).map_err(|error| cannot(error).into())
+}
+
+/// Opens an artifact.
+pub(crate) async fn file(
+    artifacts: &Arc<dyn Artifacts>,
+    artifact: Artifact,
+) -> io::Result<Box<dyn ViewFile>> {
+    let size = artifacts.size(&artifact).await?;
     let artifacts = Arc::clone(artifacts);
     let plain = PlainText::default();
-    Ok(Some(Box::new(ArtifactFile { artifacts, artifact, size, offset: 0, plain })))
+    Ok(Box::new(ArtifactFile { artifacts, artifact, size, offset: 0, plain }))
 }
 
 /// An artifact that is read as plain text.

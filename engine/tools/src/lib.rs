@@ -1,5 +1,6 @@
 //! The built-in tools: one file per tool, and the table of them.
 
+mod agent_result;
 mod apply_patch;
 mod artifact;
 mod background;

@@ -31,7 +31,7 @@ pub(crate) struct Read(Arc<Session>);
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadArguments {
-    /// The file, or the folder, relative to the folder you are in; or artifact://N.
+    /// The file, or the folder, relative to the folder you are in; or artifact://N or agent://NAME.
     path: String,
     /// The line to begin with; the first is 1.
     #[schemars(range(min = 1, max = 1_000_000_000))]

@@ -88,6 +88,14 @@ impl Artifacts for MeddledArtifacts {
         self.artifacts.find(number).await
     }
 
+    async fn agent(&self, name: &str) -> io::Result<Option<Artifact>> {
+        self.artifacts.agent(name).await
+    }
+
+    async fn agents(&self) -> io::Result<Vec<String>> {
+        self.artifacts.agents().await
+    }
+
     async fn size(&self, artifact: &Artifact) -> io::Result<u64> {
         let size = self.artifacts.size(artifact).await;
         if let Some(meddle) = { self.meddle.lock().unwrap().take() } {

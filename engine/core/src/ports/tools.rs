@@ -329,6 +329,12 @@ pub trait Artifacts: Send + Sync {
     /// Returns the artifact with this number, if there is a file of it.
     async fn find(&self, number: u64) -> io::Result<Option<Artifact>>;
 
+    /// Returns the result of the subagent with this name, if there is a file of it.
+    async fn agent(&self, name: &str) -> io::Result<Option<Artifact>>;
+
+    /// Returns the names of the subagents whose results are kept.
+    async fn agents(&self) -> io::Result<Vec<String>>;
+
     /// Returns the size of an artifact in bytes.
     async fn size(&self, artifact: &Artifact) -> io::Result<u64>;
 
@@ -347,6 +353,9 @@ pub struct Artifact {
 
 /// The beginning of the names by which models read artifacts. The number of the artifact follows.
 pub const ARTIFACT_SCHEME: &str = "artifact://";
+
+/// The beginning of the names by which models read the results of subagents. The name of the subagent follows.
+pub const AGENT_SCHEME: &str = "agent://";
 
 impl Artifact {
     /// Returns the name by which models read it; it is not a path.

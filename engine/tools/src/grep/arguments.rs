@@ -25,7 +25,7 @@ const MAX_CONTEXT: u64 = 20;
 pub(crate) struct GrepArguments {
     /// A regular expression in the syntax of Rust and ripgrep, or a text if literal is true.
     pub(super) pattern: String,
-    /// The file or folder to search, relative to the folder you are in; that one if left out; or artifact://N.
+    /// The file or folder to search, relative to the folder you are in; that one if left out; or artifact://N or agent://NAME.
     pub(super) path: Option<String>,
     /// Only files that match this glob, for instance *.rs or src/**; with ! before it, only others.
     glob: Option<String>,
