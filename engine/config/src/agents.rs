@@ -4,6 +4,7 @@
 mod bundled;
 mod codex;
 mod definition;
+mod field_names;
 mod fields;
 mod files;
 mod frontmatter;
@@ -16,6 +17,7 @@ use protocol::{AgentCatalog, AgentFamily};
 
 use crate::data_paths::DataPaths;
 pub use files::AgentFiles;
+pub(crate) use model_words::model_names;
 
 /// Returns the agents of the user and of the project with the root `root`, as seen from its folder `folder`.
 #[must_use]

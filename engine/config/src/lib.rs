@@ -1,6 +1,7 @@
 //! The settings of the user and of a project with their origins, and the folders of the program.
 
 pub mod agents;
+mod agent_models;
 mod alert;
 mod data_paths;
 mod default_settings;
@@ -24,6 +25,7 @@ mod settings;
 mod value;
 pub mod yaml;
 
+pub use agent_models::AgentModels;
 pub use alert::Alert;
 pub use data_paths::{DataPaths, DataPathsError, make_private};
 pub use default_settings::DEFAULT_SETTINGS;

@@ -18,6 +18,7 @@ pub mod retention;
 pub mod run;
 pub mod schedule;
 pub mod session;
+pub mod subagents;
 pub mod task;
 pub mod texts;
 pub mod tools;

@@ -1,10 +1,10 @@
 //! Agents that sessions can give tasks to: what their files say, as data.
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{Cost, Spawns, TaskLimits, ThinkingLevel};
@@ -44,6 +44,7 @@ pub struct AgentDefinition {
     /// The program whose folder it is in; none for the bundled ones.
     pub family: Option<AgentFamily>,
     /// Its file; none for the bundled ones.
+    #[serde(serialize_with = "optional_path")]
     pub path: Option<PathBuf>,
     /// What its file says in the words of another program, and what that is here.
     pub mapped: Vec<MappedWord>,
@@ -55,7 +56,11 @@ pub struct AgentDefinition {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AgentLimits {
     /// The maximum wall-clock time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "wall_ms",
+        serialize_with = "milliseconds",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub wall: Option<Duration>,
     /// The maximum number of bytes of its output that are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +118,7 @@ pub struct MappedWord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentWarning {
     /// The file.
+    #[serde(serialize_with = "path")]
     pub path: PathBuf,
     /// The line, from 1, if the mistake is in one.
     pub line: Option<u64>,
@@ -129,6 +135,22 @@ pub struct AgentCatalog {
     pub shadowed: Vec<AgentDefinition>,
     /// What is wrong with the files that are skipped.
     pub warnings: Vec<AgentWarning>,
+}
+
+/// Writes a path that may not be UTF-8.
+fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn optional_path<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn milliseconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    let milliseconds = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    milliseconds.serialize(serializer)
 }
 
 /// The tool with which results are returned. Every agent has it.
@@ -242,3 +264,6 @@ impl AgentCatalog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,6 +30,10 @@ impl<S: Schemas> Schemas for CachedSchemas<S> {
         compiled.insert(schema.clone(), Arc::clone(&made));
         Ok(made)
     }
+
+    fn read(&self, given: &Value) -> Result<Value, String> {
+        self.compiler.read(given)
+    }
 }
 
 #[cfg(test)]

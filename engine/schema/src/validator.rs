@@ -6,10 +6,11 @@ use engine::ports::{Schema, Schemas};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
+use crate::jtd::read_schema;
 use crate::violation_message;
 
 /// How deep a schema or a value may be nested; validation is recursive.
-const DEPTH: usize = 128;
+pub(crate) const DEPTH: usize = 128;
 
 /// The maximum number of violations that are reported for one value.
 const MAX_VIOLATIONS: usize = 10;
@@ -36,6 +37,10 @@ impl Schemas for JsonSchemas {
         let validator =
             built.map_err(|error| distinct(violation_message::lines(&error)).join("; "))?;
         Ok(Arc::new(CompiledSchema { validator }))
+    }
+
+    fn read(&self, given: &Value) -> Result<Value, String> {
+        read_schema(given)
     }
 }
 
@@ -71,7 +76,7 @@ fn distinct(lines: impl IntoIterator<Item = String>) -> Vec<String> {
 }
 
 /// Returns whether `value` is nested deeper than `left` levels.
-fn is_deeper(value: &Value, left: usize) -> bool {
+pub(crate) fn is_deeper(value: &Value, left: usize) -> bool {
     let Some(left) = left.checked_sub(1) else { return true };
     match value {
         Value::Array(items) => items.iter().any(|item| is_deeper(item, left)),

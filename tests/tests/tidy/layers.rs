@@ -142,6 +142,8 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("libc", &["regatta-exec", "regatta-isolation"]),
     ("libmimalloc-sys", &["regatta-cli"]),
     ("mimalloc", &["regatta-cli", "regatta-benches"]),
+    // For the tests of our own conversion.
+    ("jtd", &["regatta-schema"]),
     ("minijinja", &["regatta-engine"]),
     ("nucleo-matcher", &["regatta-cli"]),
     ("oauth2", &["regatta-providers"]),

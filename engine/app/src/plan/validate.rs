@@ -5,6 +5,7 @@ use std::path::Path;
 
 use engine::dependencies;
 use protocol::{ChangeDemand, TaskName, without_bom};
+use schema::read_schema;
 use serde_json::Value;
 use serde_spanned::Spanned;
 
@@ -190,7 +191,9 @@ fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option
         (Some(_), Some(file)) => {
             Err(text.error(&file.span(), "`schema` cannot be used with `schema_file`"))
         }
-        (Some(inline), None) => Ok(Some(inline.get_ref().clone())),
+        (Some(inline), None) => read_schema(inline.get_ref())
+            .map(Some)
+            .map_err(|fault| text.error(&inline.span(), format!("invalid schema: {fault}"))),
         (None, Some(file)) => schema_of(&folder.join(file.get_ref()))
             .map(Some)
             .map_err(|error| Error { what: text.error(&file.span(), &error.what).what, ..error }),
@@ -201,11 +204,12 @@ fn schema(text: PlanText<'_>, folder: &Path, table: &TaskTable) -> Result<Option
 /// Reads a schema from its file.
 ///
 /// # Errors
-/// The file cannot be read, or is not JSON.
+/// The file cannot be read, or is neither a JSON Schema nor one in JSON Type Definition.
 pub fn schema_of(path: &Path) -> Result<Value, Error> {
     let what = format!("cannot read the schema {}", path.display());
     let bytes = read_file(path, LONGEST_SCHEMA, &what)?;
-    serde_json::from_slice(without_bom(&bytes)).map_err(|error| {
-        Error::new(ErrorKind::Plan, what.clone()).because(format!("it is not JSON: {error}"))
-    })
+    let refused = |why: String| Error::new(ErrorKind::Plan, what.clone()).because(why);
+    let given = serde_json::from_slice(without_bom(&bytes))
+        .map_err(|error| refused(format!("it is not JSON: {error}")))?;
+    read_schema(&given).map_err(refused)
 }

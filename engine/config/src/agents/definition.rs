@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use protocol::{AgentDefinition, AgentFamily, AgentSource, AgentWarning, Spawns, is_unseen};
 
 use super::codex;
-use super::fields::{Draft, is_field};
+use super::field_names::is_field;
+use super::fields::Draft;
 use super::frontmatter::{self, Field, FrontMatter};
 use crate::mistake::Mistake;
 

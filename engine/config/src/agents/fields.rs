@@ -6,6 +6,7 @@ use std::time::Duration;
 use protocol::{AgentLimits, MappedWord, Spawns, ThinkingLevel, quote_within};
 use serde_json::Value as Json;
 
+use super::field_names::{IDLE, plain};
 use super::frontmatter::Field;
 use super::model_words::{is_of_caller, level, model};
 use super::tool_words::{CHANGING, Separator, tool, words};
@@ -16,75 +17,6 @@ use crate::yaml::{Node, Value};
 
 /// The most words of a list.
 const MOST_WORDS: usize = 200;
-
-/// The fields that there are, without `-` and `_` and in lower case.
-const FIELDS: [&str; 31] = [
-    "name",
-    "description",
-    "prompt",
-    "developerinstructions",
-    "tools",
-    "allowedtools",
-    "disallowedtools",
-    "deniedtools",
-    "spawns",
-    "model",
-    "models",
-    "thinking",
-    "thinkinglevel",
-    "effort",
-    "reasoningeffort",
-    "modelreasoningeffort",
-    "output",
-    "outputschema",
-    "schema",
-    "isolated",
-    "isolation",
-    "apply",
-    "maxturns",
-    "limits",
-    "timeoutmins",
-    "permissionmode",
-    "sandboxmode",
-    "kind",
-    "timeout",
-    "turns",
-    "maxsteps",
-];
-
-/// Fields of other programs that mean nothing here.
-const IDLE: [&str; 19] = [
-    "autoloadskills",
-    "background",
-    "blocking",
-    "color",
-    "colour",
-    "displayname",
-    "experimental",
-    "hooks",
-    "icon",
-    "initialprompt",
-    "license",
-    "mcpservers",
-    "memory",
-    "metadata",
-    "nicknamecandidates",
-    "skills",
-    "tags",
-    "temperature",
-    "version",
-];
-
-/// Returns whether there is a field with this key, here or in another program.
-pub(super) fn is_field(key: &str) -> bool {
-    let name = plain(key);
-    FIELDS.contains(&name.as_str()) || IDLE.contains(&name.as_str())
-}
-
-/// Returns a key in lower case, without what separates its words.
-fn plain(key: &str) -> String {
-    key.chars().filter(|it| !matches!(it, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
-}
 
 /// What was read of an agent.
 #[derive(Default)]

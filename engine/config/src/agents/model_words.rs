@@ -50,6 +50,11 @@ pub(super) fn is_of_caller(model: &str) -> bool {
     model.split(':').next() == Some(CALLER)
 }
 
+/// Returns the names of models here up to that of the caller, behind which none counts.
+pub(crate) fn model_names(words: &[String]) -> Vec<String> {
+    words.iter().map(|word| model(word)).take_while(|it| !is_of_caller(it)).collect()
+}
+
 /// Returns a level of thinking.
 pub(super) fn level(word: &str) -> Option<ThinkingLevel> {
     let lower = word.to_ascii_lowercase();

@@ -17,6 +17,15 @@ pub trait Schemas: Send + Sync {
     /// # Errors
     /// The schema is invalid. The message contains the path of the fault.
     fn compile(&self, schema: &Value) -> Result<Arc<dyn Schema>, String>;
+
+    /// Returns the JSON Schema that is meant by a schema as people and models write them: a JSON Schema, a
+    /// schema in JSON Type Definition, or the text of either.
+    ///
+    /// # Errors
+    /// It is neither. The message contains the path of the fault.
+    fn read(&self, given: &Value) -> Result<Value, String> {
+        Ok(given.clone())
+    }
 }
 
 /// A schema that accepts every value.

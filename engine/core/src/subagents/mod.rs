@@ -1,0 +1,7 @@
+//! What subagents get, and who may start them: pure rules over what files, settings and callers say.
+
+mod precedence;
+mod spawn_rules;
+
+pub use precedence::{Choice, Wishes, choose};
+pub use spawn_rules::{may_call, may_spawn};
