@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use engine::ports::{Clock, ModelEvent, ModelRequest, ModelStream, Provider, ProviderInfo};
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
@@ -18,7 +19,7 @@ use crate::body_parser::BodyParser;
 use crate::endpoint::Endpoint;
 use crate::exchange::Exchange;
 use crate::rate_limits::rate_limits;
-use crate::response_body::ResponseBody;
+use crate::response_body::{BodyError, ResponseBody};
 use crate::retry_after::server_time;
 use crate::usage::Price;
 
@@ -163,16 +164,9 @@ impl Reading {
     /// Reads the next chunk of the body, and appends the events in it. Returns the last event as
     /// `Err` when the answer has ended or failed.
     async fn read(&mut self, exchange: &Exchange, ready: &mut Events) -> Result<(), ModelEvent> {
-        let chunk = match self.deadline {
-            // The answer is complete; only its usage may still follow.
-            Some(end) => match timeout_at(end, self.body.chunk()).await {
-                Ok(Ok(chunk)) => chunk,
-                Ok(Err(_)) | Err(_) => None,
-            },
-            None => match self.body.chunk().await {
-                Ok(chunk) => chunk,
-                Err(error) => return Err(ModelEvent::Failed(exchange.body_lost(error))),
-            },
+        let chunk = match self.chunk().await {
+            Ok(chunk) => chunk,
+            Err(error) => return Err(ModelEvent::Failed(exchange.body_lost(error))),
         };
         let context = ParseContext {
             endpoint: &exchange.endpoint,
@@ -193,6 +187,21 @@ impl Reading {
             Ok(()) | Err(_) => {}
         }
         read
+    }
+
+    /// Returns the next chunk of the body; `None` after the last, or when the answer is complete and
+    /// nothing more is waited for.
+    async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
+        let Some(end) = self.deadline else { return self.body.chunk().await };
+        // The timeout does not look at the time while there is something to read.
+        if Instant::now() >= end {
+            return Ok(None);
+        }
+        // The answer is complete; only its usage may still follow.
+        match timeout_at(end, self.body.chunk()).await {
+            Ok(Ok(chunk)) => Ok(chunk),
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
     }
 }
 

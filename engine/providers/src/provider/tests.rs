@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use protocol::Part;
 
 use super::*;
+use crate::api::Api;
 use crate::catalogue::{Catalogue, CatalogueConfig};
 use crate::test_support::{
     Loopback, Observed, Reply, ReplyEnd, ask, assistant, call, clock, closed, delta, end, finish,
@@ -389,6 +390,19 @@ async fn a_server_that_does_not_hang_up_has_still_answered() {
     let server = Loopback::start(vec![reply]).await;
     let events = asked(&server).await;
     assert_eq!(end(&events).unwrap().text(), "hello");
+}
+
+#[test]
+async fn what_a_server_sends_on_after_a_whole_answer_is_read_for_a_limited_time_only() {
+    let chunk = async |deadline| {
+        let body = ResponseBody::new(axum::http::Response::new("data: more").into());
+        let parser = BodyParser::new("text/event-stream", Api::OpenAiCompletions.parser());
+        Reading { body, parser, deadline }.chunk().await.unwrap()
+    };
+    let more = Some(Bytes::from_static(b"data: more"));
+    assert_eq!(chunk(None).await, more);
+    assert_eq!(chunk(Some(Instant::now() + Duration::from_secs(99))).await, more);
+    assert_eq!(chunk(Some(Instant::now())).await, None, "though there is more to read");
 }
 
 #[test]
