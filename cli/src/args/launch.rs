@@ -178,7 +178,11 @@ pub enum OutputMode {
 
 /// Returns the names of the tools that a conversation has.
 fn tool_names() -> Vec<&'static str> {
-    Builtins::names(SessionPurpose::Conversation)
+    let mut names = Builtins::names(SessionPurpose::Conversation);
+    if cfg!(feature = "syntax") {
+        names.extend(Builtins::syntax_names());
+    }
+    names
 }
 
 impl LaunchArgs {

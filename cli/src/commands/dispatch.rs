@@ -365,7 +365,19 @@ fn build_app_of(
     let say = |line: &str| note(globals, line);
     let named = globals.repo().map(PathBuf::as_path);
     let settings = project_settings::settings(&say, &places, (at, broken), named)?;
-    AppContext::build(places, settings, faults)
+    AppContext::build(places, settings, faults).map(with_grammars)
+}
+
+/// Returns the context with the grammars that the program was built with.
+#[cfg(feature = "syntax")]
+fn with_grammars(app: AppContext) -> AppContext {
+    app.with_syntax(Arc::new(syntax::Grammars))
+}
+
+/// Returns the context as it is: the program was built without grammars.
+#[cfg(not(feature = "syntax"))]
+fn with_grammars(app: AppContext) -> AppContext {
+    app
 }
 
 /// Returns the folder in which the search for the repository starts.

@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    fn told(events: Vec<(EventScope, EventKind)>) -> Vec<Value> {
+    fn notices(events: Vec<(EventScope, EventKind)>) -> Vec<Value> {
         let (mut watched, mut waiting) = (Watched::new(Path::new("/work")), VecDeque::new());
         for (seq, (scope, kind)) in (1..).zip(events) {
             let at = Timestamp::from_millisecond(0);
@@ -150,7 +150,7 @@ mod tests {
         let of_session = |event| EventKind::SessionEvent { task: None, event };
         let (asked, closed) = (question(), question());
         let question_id = closed.id;
-        let told = told(vec![
+        let told = notices(vec![
             (run.clone(), of_task(SessionEvent::QuestionAsked { question: asked.clone() })),
             (run.clone(), of_task(SessionEvent::QuestionAsked { question: closed })),
             (run.clone(), of_task(SessionEvent::QuestionClosed { question_id, choice_id: None })),
@@ -184,7 +184,7 @@ mod tests {
         let asked = EventKind::SessionEvent { task: Some("fix".parse().unwrap()), event: asked };
         let end = SessionEvent::AgentEnd { end: AgentEnd::Aborted };
         let session = EventScope::Session(SessionId::generate());
-        let told = told(vec![
+        let told = notices(vec![
             (one.clone(), begun("/one")),
             (two.clone(), begun("/two")),
             (one.clone(), asked),

@@ -140,11 +140,15 @@ async fn try_itself() -> Result<(), Box<dyn Error>> {
     let routes = routes(app, folder.path(), model).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let server = tokio::spawn(async move { axum::serve(listener, routes).await });
-    let id = post_to(address, "/sessions", "").await?;
-    let answer = post_to(address, &format!("/sessions/{id}"), "Say hello.").await?;
+    let asked = async {
+        let id = post_to(address, "/sessions", "").await?;
+        post_to(address, &format!("/sessions/{id}"), "Say hello.").await
+    };
+    let answer = tokio::select! {
+        answer = asked => answer?,
+        ended = axum::serve(listener, routes) => return Err(format!("the server ended: {ended:?}").into()),
+    };
     println!("{answer}");
-    server.abort();
     if answer == "Hello from a session." { Ok(()) } else { Err("it says something else".into()) }
 }
 

@@ -16,6 +16,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::files::NewText;
+
 use self::error::PatchError;
 use self::files::{After, Files, PatchedFile};
 use self::parse::Patch;
@@ -105,6 +107,29 @@ impl Builtin for ApplyPatch {
 fn paths(arguments: &Map<String, Value>) -> Vec<String> {
     let patch = Patch::parse(&text(arguments, "input"));
     patch
+/// Writes the texts of files, all of them or none.
+pub(crate) async fn write_texts(
+    session: &Session,
+    context: &ToolContext,
+    texts: &[NewText],
+) -> Result<ToolOutcome, ToolError> {
+    let _guard = session.lock_changes(&context.cancel).await?;
+    let mut files = Files::new(session, context.view.as_ref(), context.change_shown);
+    for text in texts {
+        files.replace(text).await?;
+    }
+    let changes = changes(&files.files).await?;
+    files.write().await?;
+    Ok(ToolOutcome::Output(output(&changes, context.change_shown)))
+}
+
+/// Makes the changes of a patch in memory, and returns them.
+async fn planned(files: &mut Files<'_>, patch: &str) -> Result<Vec<ChangedFile>, ToolError> {
+    files.plan(Patch::parse(patch).map_err(PatchError::Parse)?).await?;
+    let changes = changes(&files.files).await?;
+    if changes.is_empty() { Err(PatchError::NoChange.into()) } else { Ok(changes) }
+}
+
         .map_or_else(|_| Vec::new(), |patch| patch.paths().into_iter().map(str::to_owned).collect())
 }
 

@@ -1,33 +1,23 @@
 //! The trait of built-in tools, and the parts that all of them share: the generation of argument
-//! schemas, the renaming of arguments that models spell differently, and the state of the session.
+//! schemas, and the renaming of arguments that models spell differently.
 
 use std::future::Future;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Access, AccessClass, Background, CancelToken, CommandOwner, CommandShell, Concurrency, Found,
-    Replace, SessionPurpose, Tool, ToolContext, ToolEnv, ToolOutcome, ToolSpec, ViewPath,
-    Visibility, WorkspaceView,
+    Access, AccessClass, Background, CommandOwner, CommandShell, Concurrency, Found,
+    SessionPurpose, Tool, ToolContext, ToolEnv, ToolOutcome, ToolSpec, Visibility, WorkspaceView,
 };
 use protocol::{EditMode, ToolCall};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::{Mutex, MutexGuard};
-use tokio::task::spawn_blocking;
 
-use crate::background::BackgroundCommands;
-use crate::bash::folders::Folders;
-use crate::bash::user_shell::UserShells;
-use crate::change::change_since;
-use crate::error::{FileError, ToolError};
-use crate::images::ImageSizes;
+use crate::error::ToolError;
 use crate::judged::judged;
-use crate::paths::Paths;
-use crate::seen_files::SeenFiles;
+pub(crate) use crate::session::{Session, run_blocking};
 
 /// A built-in tool.
 pub(crate) trait Builtin: Send + Sync + Sized + 'static {
@@ -44,6 +34,10 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
     const PURPOSE: Option<SessionPurpose> = None;
     /// The mode of edits that offers the tool; all if absent.
     const EDIT_MODE: Option<EditMode> = None;
+    /// What the tool needs beside the session.
+    const REQUIRES: Requires = Requires::Nothing;
+    /// Whether calls leave actions pending, which `resolve` applies or discards.
+    const LEAVES_PENDING: bool = false;
     /// Which part of a long result people are shown.
     const SHOWN_PART: ShownPart = ShownPart::Beginning;
 
@@ -115,6 +109,14 @@ pub(crate) fn title<T: Builtin>(mut arguments: Map<String, Value>) -> Option<Str
 }
 
 /// Returns the specification of a built-in tool.
+/// What a tool needs beside the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Requires {
+    Nothing,
+    /// The grammars of languages.
+    Syntax,
+}
+
 pub(crate) fn spec<T: Builtin>() -> ToolSpec {
     ToolSpec {
         name: T::NAME.to_owned(),
@@ -183,6 +185,10 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
         judged((paths, seen), view, self.tool.access(arguments).class).await;
         let arguments = serde_json::from_value(Value::Object(arguments.clone())).ok()?;
         self.tool.preview(arguments, view).await
+    fn leaves_pending(&self) -> bool {
+        T::LEAVES_PENDING
+    }
+
     }
 
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
@@ -261,158 +267,5 @@ pub(crate) fn write_access(arguments: &Map<String, Value>) -> Access {
     Access { class, concurrency: Concurrency::Shared }
 }
 
-/// The state that the built-in tools of one session share.
-pub(crate) struct Session {
-    /// The environment the tools were built for.
-    pub(crate) env: ToolEnv,
-    /// Resolves the paths of the model.
-    pub(crate) paths: Paths,
-    /// The user's shell.
-    pub(crate) shells: Arc<UserShells>,
-    /// The folders of named sessions of commands.
-    pub(crate) folders: Folders,
-    /// The commands in the background.
-    pub(crate) background: BackgroundCommands,
-    /// Whether images for the model are made smaller.
-    pub(crate) images: ImageSizes,
-    /// The files that the session has seen.
-    pub(crate) seen: SeenFiles,
-    /// The lock that a call holds while it changes a file. One file may have several paths, so all
-    /// files share one lock. Waiting calls get the lock in the order in which they asked for it.
-    changes: Mutex<()>,
-}
-
-impl Session {
-    /// Returns the state for tools built for `env`.
-    pub(crate) fn new(env: ToolEnv, shells: Arc<UserShells>, images: ImageSizes) -> Self {
-        let paths = Paths::new(env.subfolder.clone(), env.repo.clone());
-        let (folders, background) = (Folders::default(), BackgroundCommands::default());
-        Self {
-            env,
-            paths,
-            shells,
-            folders,
-            background,
-            images,
-            seen: SeenFiles::default(),
-            changes: Mutex::default(),
-        }
-    }
-
-    /// Refuses to overwrite a file, with this content, that has changed since the session has seen it. The
-    /// error says how, and the file counts as seen then.
-    pub(crate) async fn refuse_unseen(
-        &self,
-        path: &ViewPath,
-        shown: &str,
-        content: &[u8],
-    ) -> Result<(), ToolError> {
-        let Some(before) = self.seen.change(path, content) else { return Ok(()) };
-        let content = content.to_vec();
-        let change = run_blocking(move || change_since(before, content)).await?;
-        Err(FileError::ChangedSince { path: shown.to_owned(), change }.into())
-    }
-
-    /// Writes a file, which the session has seen then.
-    pub(crate) async fn write(
-        &self,
-        view: &dyn WorkspaceView,
-        path: &ViewPath,
-        shown: &str,
-        bytes: Vec<u8>,
-        replace: Replace,
-    ) -> Result<(), ToolError> {
-        let mut glance = self.seen.glance();
-        glance.push(&bytes);
-        let written = view.write(path, bytes, replace).await;
-        written.map_err(|error| FileError::of("write", shown, error))?;
-        self.seen.saw(path, glance);
-        Ok(())
-    }
-
-    /// Waits until no other call changes a file, and returns the guard that allows it.
-    pub(crate) async fn lock_changes(
-        &self,
-        cancel: &CancelToken,
-    ) -> Result<MutexGuard<'_, ()>, ToolError> {
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(ToolError::Aborted),
-            guard = self.changes.lock() => Ok(guard),
-        }
-    }
-}
-
-/// Runs a long computation on a thread for blocking work.
-pub(crate) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ToolError> {
-    match spawn_blocking(work).await {
-        Ok(done) => Ok(done),
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime is shutting down.
-            Err(_) => Err(ToolError::Aborted),
-        },
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use serde::Deserialize;
-    use serde_json::json;
-
-    use super::*;
-
-    /// Said to nobody.
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(deny_unknown_fields)]
-    #[expect(dead_code, reason = "only its schema is looked at")]
-    struct Arguments {
-        /// Where.
-        path: String,
-        /// How
-        /// many.
-        #[schemars(range(min = 1, max = 9))]
-        limit: Option<u32>,
-        parts: Vec<Part>,
-    }
-
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(deny_unknown_fields, rename_all = "camelCase")]
-    #[expect(dead_code, reason = "only its schema is looked at")]
-    struct Part {
-        old_text: String,
-    }
-
-    #[test]
-    fn a_schema_is_one_piece_without_noise() {
-        assert_eq!(
-            arguments_schema::<Arguments>(),
-            json!({
-                "type": "object",
-                "properties": {
-                    "path": { "type": "string", "description": "Where." },
-                    "limit": { "type": "integer", "minimum": 1, "maximum": 9, "description": "How many." },
-                    "parts": { "type": "array", "items": {
-                        "type": "object",
-                        "properties": { "oldText": { "type": "string" } },
-                        "additionalProperties": false,
-                        "required": ["oldText"],
-                    } },
-                },
-                "additionalProperties": false,
-                "required": ["path", "parts"],
-            })
-        );
-    }
-
-    #[test]
-    fn other_names_are_taken_for_the_right_one_and_never_over_it() {
-        let mut arguments = json!({ "file": "a", "filename": "b" }).as_object().unwrap().clone();
-        rename(&mut arguments, "path", &["file", "filename"]);
-        assert_eq!(Value::from(arguments.clone()), json!({ "filename": "b", "path": "a" }));
-        rename(&mut arguments, "path", &["filename"]);
-        assert_eq!(arguments["path"], "a");
-    }
-}
+mod tests;

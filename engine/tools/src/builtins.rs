@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use engine::failpoint;
 use engine::fault::Faults;
 use engine::ports::{
-    Access, AccessClass, SessionPurpose, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory,
-    ToolOutcome, ToolSpec, Visibility,
+    Access, AccessClass, SessionPurpose, Syntax, Tool, ToolBuildError, ToolContext, ToolEnv,
+    ToolFactory, ToolOutcome, ToolSpec, Visibility,
 };
 use protocol::{EditMode, ToolCall};
 use schemars::JsonSchema;
@@ -15,9 +15,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::apply_patch::ApplyPatch;
+use crate::ast_edit::AstEdit;
+use crate::ast_grep::AstGrep;
 use crate::bash::Bash;
 use crate::bash::user_shell::UserShells;
-use crate::builtin::{Builtin, Session, ShownPart, build, spec, title};
+use crate::builtin::{Builtin, Requires, Session, ShownPart, build, spec, title};
 use crate::edit::Edit;
 use crate::error::ToolError;
 use crate::find::Find;
@@ -27,6 +29,8 @@ use crate::job::Job;
 use crate::ls::Ls;
 use crate::notebook::NotebookTool;
 use crate::read::Read;
+use crate::report_finding::ReportFinding;
+use crate::task::Task;
 use crate::todo_write::TodoWrite;
 use crate::write::Write;
 use crate::yield_tool::Yield;
@@ -37,6 +41,7 @@ pub struct Builtins {
     shells: Arc<UserShells>,
     edit_mode: EditMode,
     images: ImageSizes,
+    syntax: Option<Arc<dyn Syntax>>,
     tools: Vec<(&'static Entry, Arc<ToolSpec>)>,
 }
 
@@ -47,7 +52,7 @@ impl Builtins {
         let specified = |entry: &'static Entry| (entry, Arc::new((entry.spec)()));
         let tools = TABLE.iter().chain(PANIC_TOOL).map(specified).collect();
         let (edit_mode, images) = (EditMode::Auto, ImageSizes::Fitted);
-        Self { faults, shells: Arc::default(), edit_mode, images, tools }
+        Self { faults, shells: Arc::default(), edit_mode, images, syntax: None, tools }
     }
 
     /// Returns the tools, which run commands in the user's shell.
@@ -62,6 +67,12 @@ impl Builtins {
         Self { edit_mode, ..self }
     }
 
+    /// Returns the tools, with those that find and rewrite code by its syntax.
+    #[must_use]
+    pub fn with_syntax(self, syntax: Option<Arc<dyn Syntax>>) -> Self {
+        Self { syntax, ..self }
+    }
+
     /// Returns the tools, which give models images of these sizes.
     #[must_use]
     pub fn with_images(self, images: ImageSizes) -> Self {
@@ -71,7 +82,15 @@ impl Builtins {
     /// Returns the names of the tools that are declared to the models of such sessions.
     #[must_use]
     pub fn names(purpose: SessionPurpose) -> Vec<&'static str> {
-        TABLE.iter().filter(|entry| entry.is_for(purpose)).map(|entry| entry.name).collect()
+        let usual = TABLE.iter().filter(|entry| entry.requires == Requires::Nothing);
+        usual.filter(|entry| entry.is_for(purpose)).map(|entry| entry.name).collect()
+    }
+
+    /// Returns the names of those that [`Builtins::with_syntax`] adds.
+    #[must_use]
+    pub fn syntax_names() -> Vec<&'static str> {
+        let syntax = TABLE.iter().filter(|entry| entry.requires == Requires::Syntax);
+        syntax.map(|entry| entry.name).collect()
     }
 
     /// Returns what a call is about, for people; `None` if its tool has nothing to say about it.
@@ -106,7 +125,8 @@ impl ToolFactory for Builtins {
     }
 
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
-        let session = Arc::new(Session::new(env.clone(), Arc::clone(&self.shells), self.images));
+        let session = Session::new(env.clone(), Arc::clone(&self.shells), self.images);
+        let session = Arc::new(session.with_syntax(self.syntax.clone()));
         let build = |(entry, spec): &(&Entry, Arc<ToolSpec>)| {
             failpoint!(self.faults, &format!("tool.build.{}", spec.name)).map_err(|error| {
                 ToolBuildError { tool: spec.name.clone(), reason: error.to_string() }
@@ -115,8 +135,13 @@ impl ToolFactory for Builtins {
         };
         let edit_mode = self.edit_mode.for_model(&env.model);
         let is_there = |(entry, spec): &&(&Entry, Arc<ToolSpec>)| {
-            let is_seen = spec.visibility == Visibility::Declared || env.is_scripted;
-            is_seen && entry.is_for(env.purpose) && (env.is_scripted || entry.is_of(edit_mode))
+            let is_seen = spec.visibility != Visibility::Hidden || env.is_scripted;
+            let can_work = entry.requires == Requires::Nothing || self.syntax.is_some();
+            is_seen
+                && can_work
+                && entry.is_for(env.purpose)
+                && (entry.is_offered)(env)
+                && (env.is_scripted || entry.is_of(edit_mode))
         };
         self.tools.iter().filter(is_there).map(build).collect()
     }
@@ -140,7 +165,11 @@ pub(crate) const TABLE: &[Entry] = &[
 
 /// The tool `panic`, which is not declared to models: only scenarios call it.
 pub(crate) const PANIC_TOOL: &[Entry] = &[Entry::of::<Panic>()];
+    Entry::of::<AstGrep>(),
+    Entry::of::<AstEdit>(),
 
+    Entry::of::<Task>(),
+    Entry::of::<ReportFinding>(),
 /// One row of the table.
 pub(crate) struct Entry {
     name: &'static str,
@@ -154,6 +183,7 @@ pub(crate) struct Entry {
     /// Returns the specification of the tool.
     pub(crate) spec: fn() -> ToolSpec,
     /// Builds the tool for a session.
+    requires: Requires,
     pub(crate) build: fn(&Arc<ToolSpec>, &Arc<Session>) -> Arc<dyn Tool>,
 }
 
@@ -171,6 +201,7 @@ impl Entry {
         }
     }
 
+            requires: T::REQUIRES,
     fn is_for(&self, purpose: SessionPurpose) -> bool {
         self.purpose.is_none_or(|only| only == purpose)
     }

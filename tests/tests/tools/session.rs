@@ -10,8 +10,8 @@ use std::sync::Arc;
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     ArtifactStore as _, Artifacts, CallOrigin, CancelToken, ChangeShown, CommandShell,
-    SessionPurpose, ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _, ToolOutcome,
-    ToolOutput, ViewPath, Visibility, WorkspaceView,
+    SessionPurpose, SpawnOffer, Syntax, ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _,
+    ToolOutcome, ToolOutput, ViewPath, Visibility, WorkspaceView,
 };
 use engine::tools::ToolSet;
 use isolation::DirectoryView;
@@ -68,10 +68,22 @@ pub(crate) struct Setting {
     pub(crate) left_out: &'static [&'static str],
 }
 
+    /// Knows the syntax of languages.
+    pub(crate) syntax: Option<Arc<dyn Syntax>>,
 impl Default for Setting {
     fn default() -> Self {
         let purpose = SessionPurpose::Task;
-        Self { below: "", purpose, schema: None, model: "", faults: "", shell: None, left_out: &[] }
+        Self {
+            below: "",
+            purpose,
+            schema: None,
+            model: "",
+            faults: "",
+            shell: None,
+            offer: None,
+            left_out: &[],
+            syntax: None,
+        }
     }
 }
 
@@ -133,9 +145,10 @@ impl Session {
         };
         let shells =
             Arc::new(UserShells::new(setting.shell.map(OsStr::new), &folder.path().join("shells")));
-        let built = Builtins::new(faults.clone()).with_shells(shells).build(&env).await;
+        let tools = Builtins::new(faults.clone()).with_shells(shells).with_syntax(setting.syntax);
+        let built = tools.build(&env).await;
         let declared = built.iter().flatten().map(|tool| tool.spec());
-        let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
+        let declared = declared.filter(|spec| spec.visibility != Visibility::Hidden);
         let examples = declared.map(|spec| (spec.name.clone(), spec.example.clone())).collect();
         let (tools, left_out) = ToolSet::new(built, &JsonSchemas, faults);
         let left_out: Vec<_> = left_out.into_iter().map(|error| error.tool).collect();
@@ -153,6 +166,7 @@ impl Session {
             subagents: None,
             progress: Arc::new(|_line| {}),
             cancel: cancel.clone(),
+            pending: tools.pending(),
         };
         let tools = Arc::new(tools);
         Self { folder, workspace, tools, context, examples, commands, background, cancel }

@@ -9,6 +9,7 @@ use engine::ports::ToolOutcome;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
+use super::apply_patch::patch;
 use super::session::{Session, ViewKind, read};
 
 over_both_views! {
@@ -262,7 +263,7 @@ async fn a_folder_that_becomes_a_link_at_any_moment_never_leads_outside() {
         }
     });
     let (mut inside, mut refused) = (0, 0);
-    for _ in 0..test_limit::by_depth(100, 500) {
+    for _ in 0..test_limit::by_depth(100, 1_000) {
         match session.call("read", json!({ "path": "folder/a" })).await {
             ToolOutcome::Output(output) => {
                 assert_eq!(read(output).text, "     1  inside");
@@ -272,6 +273,18 @@ async fn a_folder_that_becomes_a_link_at_any_moment_never_leads_outside() {
         }
         for path in ["folder/a", "folder/new", "folder/deep/new"] {
             session.call("write", json!({ "path": path, "content": "inside" })).await;
+        }
+        for (tool, arguments) in [
+            ("edit", json!({ "path": "folder/a", "oldText": "secret", "newText": "inside" })),
+            ("apply_patch", patch("*** Add File: folder/b\n+x\n*** Delete File: folder/b")),
+            ("apply_patch", patch("*** Update File: folder/a\n-secret\n+inside")),
+            ("notebook", json!({ "path": "folder/a", "action": "delete", "cell": 0 })),
+            ("ls", json!({ "path": "folder" })),
+            ("find", json!({ "pattern": "*", "path": "folder" })),
+            ("grep", json!({ "pattern": "sec.et", "path": "folder" })),
+        ] {
+            let text = session.outcome_text(tool, arguments).await;
+            assert!(tool != "grep" || !text.contains("1:secret"), "{text}");
         }
     }
     is_done.store(true, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use protocol::{
 };
 use serde_json::Value;
 
+use super::findings::finding;
 use super::limits::SessionUsage;
 use super::limits::{CallResult, LoopDetector};
 use super::prompts;
@@ -67,6 +68,10 @@ pub struct Conversation {
     pub(super) too_long: Option<u64>,
     /// The prompt of the task of the session, if it has one.
     pub(super) task: Option<String>,
+    /// The schema of what the task yields, if it has one.
+    pub(super) schema: Option<Value>,
+    /// The findings that were reported.
+    pub(super) findings: Vec<Value>,
     pub(super) usage: SessionUsage,
     pub(super) loop_detector: LoopDetector,
     /// The ids of all tool calls so far. Each is unique.
@@ -102,6 +107,8 @@ impl Conversation {
             measured: None,
             too_long: None,
             task: init.assignment.as_ref().map(|assignment| assignment.prompt.clone()),
+            schema: init.assignment.as_ref().and_then(|assignment| assignment.schema.clone()),
+            findings: Vec::new(),
             usage: SessionUsage::default(),
             loop_detector: LoopDetector::default(),
             call_ids: BTreeSet::new(),
@@ -155,6 +162,7 @@ impl Conversation {
             // It is not known which answers have read the summary.
             self.measured = None;
         }
+        self.findings = context.findings;
         self.usage.turns = context.answers;
         self.usage.used = context.used.unwrap_or(Usage::ZERO);
     }
@@ -385,6 +393,7 @@ impl Conversation {
                 self.measured = Some(self.messages.len());
             }
         }
+        self.findings.extend(finding(&message));
         self.messages.push(message);
         self.entries.push(entry);
     }

@@ -6,6 +6,7 @@ mod answer_events;
 mod call_groups;
 mod compacting;
 mod context;
+mod findings;
 mod conversation;
 mod conversation_changes;
 mod conversation_size;
@@ -22,6 +23,7 @@ pub use agent_loop::run;
 pub use compacting::compact;
 pub use context::{AgentContext, Listener};
 pub use conversation::{Assignment, Conversation, SessionInit};
+pub(crate) use findings::logged_finding;
 pub use inputs::{
     InputQueue, Inputs, InterruptMode, Model, Prompt, QueueMode, QueueModes, RequestChanges,
     RequestSetup,

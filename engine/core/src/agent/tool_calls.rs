@@ -12,6 +12,7 @@ use protocol::{
 use super::call_groups::groups;
 use super::context::{AgentContext, announce};
 use super::conversation::Conversation;
+use super::findings::with_findings;
 use super::limits::CallResult;
 use super::prompts;
 use crate::ports::{ToolOutcome, ToolOutput};
@@ -221,7 +222,11 @@ impl Batch<'_, '_> {
                     let failure = Failure::new(FailureClass::Resources, what);
                     self.end.get_or_insert(AgentEnd::Failed(failure));
                 }
-                ToolOutcome::Yielded(value) => self.end = Some(AgentEnd::Yielded(value)),
+                ToolOutcome::Yielded(value) => {
+                    let Conversation { findings, schema, .. } = &*self.conversation;
+                    let value = with_findings(value, findings, schema.as_ref());
+                    self.end = Some(AgentEnd::Yielded(value));
+                }
                 ToolOutcome::GaveUp(why) => self.end = Some(AgentEnd::GaveUp(why)),
             }
             if let Some(failure) = poison {

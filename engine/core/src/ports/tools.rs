@@ -11,8 +11,8 @@ use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{
-    Background, CallOrigin, CancelToken, CommandOwner, Found, LineSink, SpawnOffer, Subagents,
-    WorkspaceView,
+    Background, CallOrigin, CancelToken, CommandOwner, Found, LineSink, PendingSlot, SpawnOffer,
+    Subagents, WorkspaceView,
 };
 
 /// A tool of one session, built in or supplied by another program.
@@ -37,6 +37,11 @@ pub trait Tool: Send + Sync {
     /// Returns how a call with these arguments accesses its surroundings. The arguments are
     /// possibly unchecked; a call with invalid arguments is never run.
     fn classify(&self, arguments: &Map<String, Value>) -> Access;
+
+    /// Returns whether calls leave actions pending, which the tool `resolve` applies or discards.
+    fn leaves_pending(&self) -> bool {
+        false
+    }
 
     /// Finds a path that [`Tool::classify`] has returned in the same way as [`Tool::execute`] does. Returns
     /// `None` if the tool would refuse it.
@@ -93,6 +98,8 @@ pub struct Access {
     pub concurrency: Concurrency,
 }
 
+    /// The tool is declared where the session names it. A scripted model has it anyway.
+    OnRequest,
 /// The kind of access of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessClass {
@@ -159,6 +166,8 @@ pub enum ChangeShown {
     Yes,
     /// A rule forbids to read them, or asks about it.
     No,
+    /// Keeps what the call leaves to be applied or discarded by a later one.
+    pub pending: PendingSlot,
 }
 
 /// The outcome of a call.

@@ -8,6 +8,7 @@ use protocol::{
 };
 use serde_json::Value;
 
+use crate::agent::logged_finding;
 use crate::compaction::CompactionDetails;
 
 /// The purpose of the model that answers, where a role of models is named.
@@ -38,6 +39,8 @@ pub struct SessionContext {
     pub answers: u32,
     /// What models have used on the branch.
     pub used: Option<Usage>,
+    /// The findings that were reported, those included for which a summary stands.
+    pub findings: Vec<Value>,
 }
 
 /// A message of a context.
@@ -111,6 +114,7 @@ fn note_state(
 ) {
     let used = entry.usage();
     context.used = context.used.into_iter().chain(used).reduce(|one, other| one + other);
+    context.findings.extend(logged_finding(entry));
     match entry {
         SessionEntry::Compaction { details, .. } => {
             context.compaction = Some(CompactionDetails::read(details.as_ref()));
@@ -194,7 +198,7 @@ fn summary(at: &PathEntry<'_>) -> Option<ContextMessage> {
     Some(ContextMessage { entry: at.id.clone(), input_id: None, message })
 }
 
-/// Returns the message of an entry that is no compaction.
+/// Returns the message of an entry that is not a compaction.
 fn message(at: &PathEntry<'_>) -> Option<ContextMessage> {
     let (message, input_id) = match at.entry {
         SessionEntry::Message { message, input_id } => (message.clone(), *input_id),

@@ -3,6 +3,7 @@
 
 mod call_gate;
 mod repairs;
+mod resolve;
 mod tool_set;
 
 pub use call_gate::{CallGate, Decided, Subject};

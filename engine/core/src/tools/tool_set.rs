@@ -8,12 +8,13 @@ use protocol::{ToolCall, quote};
 use serde_json::{Map, Value};
 
 use super::repairs::{Repaired, repaired};
+use super::resolve::Resolve;
 use crate::failpoint;
 use crate::fault::Faults;
 use crate::ports::{
-    Access, AccessClass, Background, CommandOwner, CommandShell, Schema, Schemas, Tool,
-    ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome, ToolOutput, ToolSpec, Visibility,
-    WorkspaceView,
+    Access, AccessClass, Background, CommandOwner, CommandShell, PendingSlot, Schema, Schemas,
+    Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome, ToolOutput, ToolSpec,
+    Visibility, WorkspaceView,
 };
 
 /// The maximum number of bytes of a message about invalid arguments.
@@ -23,6 +24,7 @@ const MAX_FAULT_BYTES: usize = 2 << 10;
 pub struct ToolSet {
     entries: Vec<ToolEntry>,
     declarations: Arc<[ToolDeclaration]>,
+    pending: PendingSlot,
     faults: Faults,
 }
 
@@ -33,8 +35,9 @@ struct ToolEntry {
 }
 
 impl ToolSet {
-    /// Returns a set of the tools, and the errors of those that are not in it: tools that could not
-    /// be built, that have an invalid schema, or whose name is taken.
+    /// Returns a set of the tools, with `resolve` if one of them leaves actions pending, and the errors of
+    /// those that are not in it: tools that could not be built, that have an invalid schema, or whose name
+    /// is taken.
     #[must_use]
     pub fn new(
         built: Vec<Result<Arc<dyn Tool>, ToolBuildError>>,
@@ -42,8 +45,11 @@ impl ToolSet {
         faults: Faults,
     ) -> (Self, Vec<ToolBuildError>) {
         let (mut entries, mut left_out) = (Vec::new(), Vec::new());
+        let pending = PendingSlot::default();
+        let leaves = built.iter().flatten().any(|tool| tool.leaves_pending());
+        let resolve = leaves.then(|| Ok(Arc::new(Resolve::new(pending.clone())) as Arc<dyn Tool>));
         let mut names = BTreeSet::new();
-        for built in built {
+        for built in built.into_iter().chain(resolve) {
             let entry = built.and_then(|tool| ToolEntry::new(tool, schemas));
             match entry {
                 Ok(entry) if names.insert(entry.spec().name.clone()) => entries.push(entry),
@@ -55,9 +61,15 @@ impl ToolSet {
             }
         }
         let declared = entries.iter().map(ToolEntry::spec);
-        let declared = declared.filter(|spec| spec.visibility == Visibility::Declared);
+        let declared = declared.filter(|spec| spec.visibility != Visibility::Hidden);
         let declarations = declared.map(declaration).collect();
-        (Self { entries, declarations, faults }, left_out)
+        (Self { entries, declarations, pending, faults }, left_out)
+    }
+
+    /// Returns what keeps the action that a call leaves pending.
+    #[must_use]
+    pub fn pending(&self) -> PendingSlot {
+        self.pending.clone()
     }
 
     /// Begins what first calls would have to wait for.

@@ -22,6 +22,14 @@ pub(super) struct Files<'a> {
     pub(super) files: Vec<PatchedFile>,
 }
 
+/// A text that a file is to have in place of the one that it has.
+pub(crate) struct NewText {
+    /// The path, as a model writes it.
+    pub(crate) path: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
+}
+
 /// A file of a patch.
 pub(super) struct PatchedFile {
     pub(super) path: ViewPath,
@@ -86,6 +94,16 @@ impl<'a> Files<'a> {
             }
         }
         Ok(self.check_folders()?)
+    }
+
+    /// Makes the change of a file in memory that has the text before.
+    pub(super) async fn replace(&mut self, text: &NewText) -> Result<(), ToolError> {
+        let number = self.existing(&text.path).await?;
+        let TextFile { text: now, encoding } = self.files[number].text()?;
+        if now != text.before {
+            return Err(FileError::Changed(self.files[number].shown.clone()).into());
+        }
+        self.set_text(number, None, text.after.clone(), encoding).await
     }
 
     /// Sets the text of a file, which is to be at `to` then.

@@ -113,13 +113,27 @@ fn find<'a>(
             FoundEdit { begin, end, number, new: edit.new.as_str().into() }
         }));
     }
-    let mut inexact = Vec::new();
-    for place in find_inexact(text, &missing)? {
-        let line = text[..place.begin].matches('\n').count() + 1;
-        inexact.push(Inexact { number: place.number, line });
-        found.push(place);
-    }
+    let places = find_inexact(text, &missing)?;
+    let inexact = inexact(text, &places);
+    found.extend(places);
     Ok((found, inexact))
+}
+
+/// Returns the lines of places, in their order, in one pass over the text.
+fn inexact(text: &str, places: &[FoundEdit<'_>]) -> Vec<Inexact> {
+    let mut numbered: Vec<_> = places.iter().enumerate().collect();
+    numbered.sort_by_key(|(_, place)| place.begin);
+    let (mut line, mut counted) = (1, 0);
+    let mut lines: Vec<_> = numbered
+        .into_iter()
+        .map(|(at, place)| {
+            line += text[counted..place.begin].matches('\n').count();
+            counted = place.begin;
+            (at, Inexact { number: place.number, line })
+        })
+        .collect();
+    lines.sort_by_key(|(at, _)| *at);
+    lines.into_iter().map(|(_, inexact)| inexact).collect()
 }
 
 /// Returns the places of edits whose old text is in `text` with other blanks or punctuation.

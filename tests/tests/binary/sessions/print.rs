@@ -73,7 +73,11 @@ fn a_session_works_in_place_with_its_tools_and_its_first_line_says_so_and_what_i
     assert_eq!(first.stderr.matches(&told).count(), 1, "{first}");
 
     for (words, tools) in
-        [("--quiet --tools bash,read", vec!["read", "bash"]), ("--no-tools", vec![])]
+        [
+            ("--quiet --tools bash,read", vec!["read", "bash"]),
+            ("--quiet --tools report_finding,read", vec!["read", "report_finding"]),
+            ("--no-tools", vec![]),
+        ]
     {
         model.talk("s", steps(vec![done()]));
         let other = session(&place, &model).words(words).arg(&prompt).run().expect_code(0);

@@ -45,6 +45,7 @@ fn finish<F: Future>(future: F) -> F::Output {
 }
 
 mod compaction;
+mod findings;
 
 struct Noon;
 

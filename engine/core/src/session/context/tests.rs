@@ -160,3 +160,24 @@ fn an_input_is_known_by_its_id() {
     let ids: Vec<_> = found.messages.iter().map(|message| message.input_id).collect();
     assert_eq!(ids, [Some(id), None]);
 }
+
+#[test]
+fn findings_are_known_also_if_a_summary_stands_for_them() {
+    let finding = |title: &str, is_error: bool| {
+        let result = json!({
+            "role": "toolResult", "toolCallId": title, "toolName": "report_finding", "content": [],
+            "details": { "title": title }, "isError": is_error, "timestamp": 5,
+        });
+        SessionEntry::message(serde_json::from_value::<SessionMessage>(result).unwrap())
+    };
+    let entries = [
+        said("a"),
+        answer("m"),
+        finding("one", false),
+        finding("wrong", true),
+        said("b"),
+        compaction("all", "4"),
+        finding("two", false),
+    ];
+    assert_eq!(context(&entries).findings, [json!({ "title": "one" }), json!({ "title": "two" })]);
+}
