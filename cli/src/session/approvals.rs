@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actors::ChosenMode;
-use config::{Origin, Setting, Settings};
+use config::Settings;
 use engine::ports::TrustedRules;
 use protocol::{ApprovalMode, ApprovalRule, WorkspaceKind};
 
@@ -61,14 +61,17 @@ impl SessionApprovals {
             ("ask", &settings.approvals_ask),
             ("allow", &settings.approvals_allow),
         ];
-        lines.extend(
-            lists
-                .iter()
-                .filter_map(|(name, rules)| rules_line(name, &rules.value, &origin_of(rules))),
-        );
+        for (name, rules) in lists {
+            // A project adds to the lists of the user.
+            for of_one in rules.chunk_by(|one, next| one.origin == next.origin) {
+                let origin = of_one[0].origin.to_string();
+                lines.push(rules_line(name, of_one.iter().map(|rule| &rule.value), &origin));
+            }
+        }
         match trusted {
+            Ok(rules) if rules.is_empty() => {}
             Ok(rules) => {
-                lines.extend(rules_line("allow", &rules, "always, in this repository"));
+                lines.push(rules_line("allow", rules.iter(), "always, in this repository"));
             }
             Err(why) => lines.push(format!("no answer was kept as a rule: {why}")),
         }
@@ -105,17 +108,13 @@ fn what_is_asked(mode: ApprovalMode) -> &'static str {
     }
 }
 
-/// Returns where a list of rules comes from. A project adds to the lists of the user.
-fn origin_of(rules: &Setting<Vec<ApprovalRule>>) -> String {
-    match &rules.origin {
-        origin @ Origin::Project { .. } => format!("{origin}, and yours"),
-        origin => origin.to_string(),
-    }
-}
-
-fn rules_line(name: &str, rules: &[ApprovalRule], origin: &str) -> Option<String> {
-    let rules: Vec<_> = rules.iter().map(ApprovalRule::as_str).collect();
-    (!rules.is_empty()).then(|| format!("{name} {} ({origin})", rules.join(", ")))
+fn rules_line<'a>(
+    name: &str,
+    rules: impl Iterator<Item = &'a ApprovalRule>,
+    origin: &str,
+) -> String {
+    let rules: Vec<_> = rules.map(ApprovalRule::as_str).collect();
+    format!("{name} {} ({origin})", rules.join(", "))
 }
 
 #[cfg(test)]
@@ -175,6 +174,14 @@ mod tests {
         assert!(lines[0].contains("config.yml:1): commands are asked about"), "{lines:?}");
         assert!(lines[1].starts_with("deny bash(rm *), read(.env) (/"), "{lines:?}");
         assert_eq!(lines[2..], ["allow bash(cargo build) (always, in this repository)"]);
+        let mut joined = set.clone();
+        let settings = Arc::make_mut(&mut joined.settings);
+        let origin = config::Origin::Project { file: "/p/config.yml".into(), line: 3 };
+        let more = config::Setting { value: "edit(ci/**)".parse().unwrap(), origin };
+        settings.approvals_deny.push(more);
+        let lines = joined.lines().await;
+        assert!(lines[1].starts_with("deny bash(rm *), read(.env) (/"), "{lines:?}");
+        assert_eq!(lines[2], "deny edit(ci/**) (/p/config.yml:3)");
         let typed = SessionApprovals { typed: Some(ApprovalMode::Yolo), ..set };
         assert!(mode(&typed).await.starts_with("approval mode yolo (--approval-mode)"));
         assert_eq!(typed.change(ApprovalMode::Ask), format!("approval mode ask: {asks}"));

@@ -52,11 +52,11 @@ pub struct Settings {
     /// Which calls of tools are asked about; `None` for what is usual where the work is done.
     pub approval_mode: Setting<Option<ApprovalMode>>,
     /// The rules for calls that are refused.
-    pub approvals_deny: Setting<Vec<ApprovalRule>>,
+    pub approvals_deny: Vec<Setting<ApprovalRule>>,
     /// The rules for calls that are asked about.
-    pub approvals_ask: Setting<Vec<ApprovalRule>>,
+    pub approvals_ask: Vec<Setting<ApprovalRule>>,
     /// The rules for calls that are not asked about.
-    pub approvals_allow: Setting<Vec<ApprovalRule>>,
+    pub approvals_allow: Vec<Setting<ApprovalRule>>,
     /// Which tool a model changes parts of files with.
     pub edit_mode: Setting<EditMode>,
     /// The commands that get notices of questions, and of the ends of runs and turns.
@@ -152,11 +152,13 @@ impl Settings {
     /// precedence. Where no mode is set, it depends on where the work is done.
     #[must_use]
     pub fn approvals(&self, mode: Option<ApprovalMode>) -> Approvals {
+        let values =
+            |rules: &[Setting<ApprovalRule>]| rules.iter().map(|rule| rule.value.clone()).collect();
         Approvals {
             mode: mode.or(self.approval_mode.value),
-            deny: self.approvals_deny.value.clone(),
-            ask: self.approvals_ask.value.clone(),
-            allow: self.approvals_allow.value.clone(),
+            deny: values(&self.approvals_deny),
+            ask: values(&self.approvals_ask),
+            allow: values(&self.approvals_allow),
         }
     }
 
@@ -175,9 +177,9 @@ impl Settings {
             carry_limit: required(values, Key::CarryLimit, RawValue::size)?,
             isolation_union: required(values, Key::IsolationUnion, RawValue::globs)?,
             approval_mode: optional(values, Key::ApprovalMode, RawValue::approval_mode)?,
-            approvals_deny: required(values, Key::ApprovalsDeny, RawValue::rules)?,
-            approvals_ask: required(values, Key::ApprovalsAsk, RawValue::rules)?,
-            approvals_allow: required(values, Key::ApprovalsAllow, RawValue::rules)?,
+            approvals_deny: rules(values, Key::ApprovalsDeny)?,
+            approvals_ask: rules(values, Key::ApprovalsAsk)?,
+            approvals_allow: rules(values, Key::ApprovalsAllow)?,
             edit_mode: required(values, Key::EditMode, RawValue::edit_mode)?,
             notify: required(values, Key::Notify, RawValue::commands)?,
             alert: required(values, Key::Alert, RawValue::alert)?,
@@ -238,6 +240,41 @@ impl Settings {
             retention_keep_size: optional(values, Key::RetentionKeepSize, RawValue::store_size)?,
         })
     }
+}
+
+impl Settings {
+    /// Gives the first rules of the lists to which a project adds the origin that they have below it.
+    fn name_rules_below(&mut self, below: [Option<RulesBelow>; 3]) {
+        let lists = [&mut self.approvals_deny, &mut self.approvals_ask, &mut self.approvals_allow];
+        for (rules, below) in lists.into_iter().zip(below) {
+            let Some(RulesBelow { count, origin }) = below else { continue };
+            for rule in rules.iter_mut().take(count) {
+                // The environment replaces the whole list.
+                if let Origin::Project { .. } = rule.origin {
+                    rule.origin.clone_from(&origin);
+                }
+            }
+        }
+    }
+}
+
+/// How many rules a list has below those of a project, and where they were set.
+struct RulesBelow {
+    count: usize,
+    origin: Origin,
+}
+
+impl RulesBelow {
+    fn of(values: &Values, key: Key) -> Option<Self> {
+        let (given, origin) = values.get(&key)?;
+        Some(Self { count: given.rules().ok()?.len(), origin: origin.clone() })
+    }
+}
+
+/// Parses a list of rules, all of one origin.
+fn rules(values: &Values, key: Key) -> Result<Vec<Setting<ApprovalRule>>, SettingsError> {
+    let Setting { value, origin } = required(values, key, RawValue::rules)?;
+    Ok(value.into_iter().map(|value| Setting { value, origin: origin.clone() }).collect())
 }
 
 /// Parses a setting that may be unset.

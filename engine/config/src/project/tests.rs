@@ -175,6 +175,13 @@ fn a_list_to_which_a_project_adds_has_two_origins() {
         "approvals: { deny: [bash(rm)], ask: [edit] }",
     );
     let loaded = folder.load(&[], None);
+    let deny = &loaded.settings.approvals_deny;
+    let places = deny.iter().map(|rule| (rule.value.as_str(), rule.origin.project_root()));
+    let root = folder.root();
+    assert_eq!(Vec::from_iter(places), [("read(.env)", None), ("bash(rm)", Some(root.as_path()))]);
+    let variable = folder.load(&[], Some(("REGATTA_APPROVALS_DENY", "edit")));
+    let origin = variable.settings.approvals_deny[0].origin.to_string();
+    assert_eq!(origin, "the variable REGATTA_APPROVALS_DENY");
     let other = |key| loaded.other_origin(key).map(ToString::to_string);
     assert!(other(Key::ApprovalsDeny).is_some_and(|origin| origin.ends_with("config.yml:1")));
     assert_eq!((other(Key::ApprovalsAsk), other(Key::LimitWall)), (None, None));

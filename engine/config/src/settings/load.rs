@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Settings, wrong};
+use super::{RulesBelow, Settings, wrong};
 use crate::error::{Origin, SettingsError, UnknownKey};
 use crate::key::Key;
 use crate::layer::Layer;
@@ -109,13 +109,16 @@ impl Settings {
             .iter()
             .filter(|(key, (_, origin))| is_joined(**key) && *origin != Origin::BuiltIn);
         let under = joined.map(|(key, (_, origin))| (*key, origin.clone())).collect();
+        let rules = [Key::ApprovalsDeny, Key::ApprovalsAsk, Key::ApprovalsAllow];
+        let rules_below = rules.map(|key| RulesBelow::of(&values, key));
         if let Some((project, trusted)) = project {
             withheld = project.lay_over(&mut values, trusted);
             unknown.extend(project.unknown.iter().cloned());
         }
         values.extend(environment);
         values.extend(flags);
-        let settings = Self::from_values(&values, home)?;
+        let mut settings = Self::from_values(&values, home)?;
+        settings.name_rules_below(rules_below);
         Ok(LoadedSettings { settings, unknown, withheld, values, under })
     }
 }
