@@ -3,6 +3,7 @@
 
 pub mod no_room;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,7 +81,10 @@ async fn remove_temporary(folders: TemporaryFolders) {
 
 async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<String>, String> {
     let reader = app.ledger.reader();
-    let open = open_runs(&reader, &repository.facts().root).map_err(|error| error_chain(&error))?;
+    let root = &repository.facts().root;
+    // Work of calls lands in workspaces, which are captured below.
+    recover_calls(app, &reader, root).await?;
+    let open = open_runs(&reader, root).map_err(|error| error_chain(&error))?;
     let recovery = repository.recover(open).await.map_err(|error| error.to_failure().message)?;
     // The ledger may contain some of the findings already: the engine that died recorded them, or
     // an earlier recovery that was killed before it finished.
@@ -97,6 +101,21 @@ async fn recover(app: &AppContext, repository: &dyn Repository) -> Result<Vec<St
         found.push(format!("the rest stays for now: {}", error.to_failure().message));
     }
     Ok(found)
+}
+
+/// Recovers what dead engines have left of the calls of models in the workspaces of this repository's runs.
+async fn recover_calls(app: &AppContext, reader: &Reader, root: &Path) -> Result<(), String> {
+    let open = reader.open_runs(root).map_err(|error| error_chain(&error))?;
+    let runs: Vec<_> = open.iter().map(|run| run.id).collect();
+    let below = reader.open_runs_below(&runs).map_err(|error| error_chain(&error))?;
+    let places: BTreeSet<_> = below.into_iter().map(|run| run.repo).collect();
+    for place in places.iter().filter(|place| place.as_path() != root && place.is_dir()) {
+        // What it finds is part of the workspace, and of that task's work.
+        if let Err(error) = Box::pin(open_repository(app, place)).await {
+            tracing::warn!(place = %place.display(), ?error, "the calls in a workspace are not recovered");
+        }
+    }
+    Ok(())
 }
 
 /// Returns the runs of a repository that have not ended according to the ledger.

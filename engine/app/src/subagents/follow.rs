@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use protocol::{
-    EventKind, Outcome, Phase, Question, QuestionId, SessionEvent, TaskLanding, TaskName,
+    Conflict, EventKind, Outcome, Phase, Question, QuestionId, SessionEvent, TaskLanding, TaskName,
     TaskReport,
 };
 
@@ -27,6 +27,12 @@ pub(super) enum ChildLanding {
     Landed,
     Conflicted(Vec<String>),
     Kept(String),
+}
+
+impl ChildLanding {
+    pub(super) fn conflicted(conflicts: &[Conflict]) -> Self {
+        Self::Conflicted(conflicts.iter().map(|conflict| conflict.path.to_string()).collect())
+    }
 }
 
 /// Reads the events of a run to its end. When `cancel` is cancelled, the run is.
@@ -102,8 +108,7 @@ fn note(end: &mut RunEnd, kind: &EventKind, progress: &LineSink) {
             end.landings.insert(task.clone(), ChildLanding::Landed);
         }
         EventKind::TaskConflicted { task, conflicts } => {
-            let paths = conflicts.iter().map(|conflict| conflict.path.to_string()).collect();
-            end.landings.insert(task.clone(), ChildLanding::Conflicted(paths));
+            end.landings.insert(task.clone(), ChildLanding::conflicted(conflicts));
         }
         EventKind::TaskKept { task, why } => {
             end.landings.insert(task.clone(), ChildLanding::Kept(why.clone()));

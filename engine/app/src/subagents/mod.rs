@@ -4,6 +4,7 @@
 
 mod follow;
 mod groups;
+mod landing;
 mod outputs;
 mod resolve;
 mod spawner;

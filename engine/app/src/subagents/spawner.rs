@@ -15,12 +15,14 @@ use engine::ports::{
 use futures_util::future::join_all;
 use isolation::git_state_at;
 use protocol::{
-    AgentCatalog, AgentDefinition, ModelRoute, Outcome, RunName, Spawns, TaskName, TaskReport,
+    AgentCatalog, AgentDefinition, ApprovalMode, ModelRoute, Outcome, RunName, Spawns, TaskName,
+    TaskReport,
 };
 use serde_json::Value;
 
 use super::follow::{ChildLanding, RunEnd, follow};
 use super::groups::{Group, groups};
+use super::landing::ask_and_land;
 use super::outputs::Outputs;
 use super::resolve::{ItemPlace, ResolvedItem, Resolving};
 use crate::app_context::AppContext;
@@ -117,7 +119,17 @@ impl EngineSpawner {
         let submission = Submission::new(spec, Arc::clone(repository)).answered_by(answerer);
         let run = engine.run(submission).await.map_err(|error| error.to_string())?;
         let name = run.name.clone();
-        Ok((name, follow(run, caller.ask.clone(), progress, cancel).await))
+        let mut end = follow(run, caller.ask.clone(), progress, cancel).await;
+        if let (ItemPlace::Isolated, ApprovalMode::Ask, Some(ask)) =
+            (group.place, caller.mode, &caller.ask)
+        {
+            let work = (&name, &mut end);
+            let landed = ask_and_land(&self.app, repository.as_ref(), work, (ask.as_ref(), cancel));
+            if let Err(error) = landed.await {
+                progress(format!("note: {error}: its work is kept"));
+            }
+        }
+        Ok((name, end))
     }
 }
 

@@ -51,18 +51,18 @@ impl LedgerError {
 /// The lock of one run. The engine holds it from before the run is in the ledger until the run is
 /// over, so that a run is known to be running while its lock is held. Dropping it releases the
 /// lock.
-pub struct RunLock(Box<dyn Any + Send>);
+pub struct RunLock(Box<dyn Any + Send + Sync>);
 
 impl RunLock {
     /// Wraps the value that the isolation adapter uses as a lock.
-    pub fn new(held: impl Any + Send) -> Self {
+    pub fn new(held: impl Any + Send + Sync) -> Self {
         Self(Box::new(held))
     }
 
     /// Returns the wrapped value, if it is a `T`.
     #[must_use]
     pub fn into_held<T: Any>(self) -> Option<T> {
-        self.0.downcast().ok().map(|held| *held)
+        (self.0 as Box<dyn Any>).downcast().ok().map(|held| *held)
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_limit::eventually;
-use tests::model::{Answer, Asked, LoopbackModel, Script as _, marker, steps};
+use tests::model::{Answer, Asked, LoopbackModel, Script, marker, steps};
 use tests::sandbox::{Invocation, Sandbox};
 
 use crate::binary::sandbox;
@@ -64,7 +66,7 @@ fn the_subagents_of_a_call_work_side_by_side_in_the_tree_of_the_session() {
     let ended = ended.expect_code(0);
     assert_eq!(ended.stdout, "all done\n");
     for id in ids {
-        assert_eq!(repository.text(&format!("{id}.txt")), format!("of {id}\n"));
+        assert_eq!(repository.text(format!("{id}.txt")), format!("of {id}\n"));
     }
     let result = model.asked("parent")[1].results().join("\n");
     assert!(result.contains("3/3 succeeded"), "{result}");
@@ -149,11 +151,62 @@ fn below_a_task_of_a_run_subagents_start_from_its_workspace_and_land_there() {
     drop(run.expect_code(0));
     for id in ["Copy", "Here"] {
         assert_eq!(model.asked(id)[1].results().join(""), "first", "it sees what its parent wrote");
-        assert_eq!(repository.text(&format!("{id}.txt")), format!("of {id}\n"));
+        assert_eq!(repository.text(format!("{id}.txt")), format!("of {id}\n"));
     }
     let seen = model.asked("parent")[4].results().join("\n");
-    assert!(seen.contains("of Copy\nof Here\n"), "{seen}");
+    assert!(seen.contains("of Copy\nof Here"), "{seen}");
     place.expect_nothing_left(&repository);
+}
+
+/// Kills the process that asks in this conversation, with its request open, once it has answered so often.
+fn killer(
+    mut answers: impl Script + 'static,
+    after: usize,
+    processes: Receiver<Pid>,
+) -> impl Script {
+    move |asked: &Asked| {
+        if asked.answers() < after {
+            return answers.next(asked);
+        }
+        let process = processes.recv().expect("the process is named");
+        kill_process(process, Signal::KILL).expect("it waits for an answer");
+        Answer::Silence
+    }
+}
+
+#[test]
+fn what_subagents_have_done_when_the_engine_is_killed_is_kept_and_nothing_of_them_is_left() {
+    for below_a_task in [false, true] {
+        let (place, model) = (sandbox(), LoopbackModel::start());
+        let repository = place.repository();
+        let before = repository.tree();
+        let (process, processes) = channel::<Pid>();
+        let call = task(&["Copy"], &json!({ "isolated": true }));
+        model.talk("parent", steps(vec![write("first.txt", "first\n"), call]));
+        model.talk("Copy", killer(steps(writer("Copy")), 1, processes));
+        let words = if below_a_task { "run --model" } else { "-p --approval-mode yolo --model" };
+        let running = place.regatta(repository.root()).words(words).arg(model.route());
+        let running = running.arg("--base-url").arg(model.base_url());
+        let running = running.arg(format!("Do it all. {}", marker("parent"))).start();
+        process.send(running.id()).expect("the server waits for it");
+        drop(running.wait().expect_code(137));
+        let regatta = |words: &str| place.regatta(repository.root()).words(words).run();
+        let listed = regatta("runs").expect_code(0);
+        assert!(listed.stderr.contains("the work of 1 of its 1 task is kept"), "{listed}");
+        assert!(!repository.path("Copy.txt").exists(), "{listed}");
+        drop(regatta("apply --kept").expect_code(0));
+        assert_eq!(repository.text("first.txt"), "first\n");
+        match below_a_task {
+            // It had not landed in the workspace of its task, of which it is no part then.
+            true => assert!(!repository.path("Copy.txt").exists()),
+            false => assert_eq!(repository.text("Copy.txt"), "of Copy\n"),
+        }
+        drop(regatta("undo @").expect_code(0));
+        if below_a_task {
+            assert_eq!(repository.tree(), before);
+        }
+        place.expect_nothing_left(&repository);
+    }
 }
 
 #[test]
@@ -175,5 +228,90 @@ fn a_call_that_cannot_be_done_starts_nothing_and_says_why() {
     assert!(all.contains("Unknown agent \"nobody\". Available: "), "{all}");
     assert!(all.contains("Duplicate task ids detected (case-insensitive)"), "{all}");
     assert!(model.asked("One").is_empty());
+    place.expect_nothing_left(&repository);
+}
+
+/// How many requests are open at the same time.
+#[derive(Default)]
+struct Open {
+    now: usize,
+    most: usize,
+}
+
+#[test]
+fn a_tree_of_subagents_never_asks_more_at_once_than_the_capacity_and_ends_at_any_depth() {
+    for (capacity, ids) in [(1, ["A", "B"].as_slice()), (4, &["A", "B", "C", "D"])] {
+        let (place, model) = (sandbox(), LoopbackModel::start());
+        let repository = place.repository();
+        let open = Arc::new(Mutex::new(Open::default()));
+        let counted = |answers: Vec<Answer>| {
+            let (mut answers, open) = (steps(answers), Arc::clone(&open));
+            move |asked: &Asked| {
+                let count = |change: isize| {
+                    let mut open = open.lock().expect("nobody panics");
+                    open.now = open.now.saturating_add_signed(change);
+                    open.most = open.most.max(open.now);
+                };
+                count(1);
+                std::thread::sleep(Duration::from_millis(20));
+                count(-1);
+                answers.next(asked)
+            }
+        };
+        let end = |id: &str| Answer::yields(&json!(format!("{id} is done")));
+        let all = |above: &str| ids.iter().map(|id| format!("{above}{id}")).collect::<Vec<_>>();
+        let call = |ids: &[String]| {
+            let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+            task(&ids, &json!({}))
+        };
+        model.talk("parent", counted(vec![call(&all("")), end("parent")]));
+        for id in all("") {
+            model.talk(&id, counted(vec![call(&all(&id)), end(&id)]));
+            for leaf in all(&id) {
+                model.talk(&leaf, counted(vec![end(&leaf)]));
+            }
+        }
+        let run = place.regatta(repository.root()).words("run --jobs").arg(capacity.to_string());
+        let run = run.arg("--model").arg(model.route()).arg("--base-url").arg(model.base_url());
+        let run = run.arg(format!("Do it all. {}", marker("parent"))).run();
+        drop(run.expect_code(0));
+        let most = open.lock().expect("nobody panics").most;
+        assert!(most <= capacity, "{most} of {capacity}");
+        let result = model.asked("parent")[1].result();
+        for id in all("") {
+            assert!(result.contains(&format!("{id} is done")), "{result}");
+        }
+        place.expect_nothing_left(&repository);
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_subagents_of_a_call_keeps_their_work_and_lands_nothing() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    let before = repository.tree();
+    let (process, processes) = channel::<Pid>();
+    let call = task(&["Copy", "Waits"], &json!({ "isolated": true }));
+    model.talk("parent", steps(vec![call]));
+    model.talk("Waits", |_: &Asked| Answer::Silence);
+    let mut answers = steps(vec![write("Copy.txt", "of Copy\n")]);
+    model.talk("Copy", move |asked: &Asked| {
+        if asked.answers() == 0 {
+            return answers.next(asked);
+        }
+        let process = processes.recv().expect("the process is named");
+        kill_process(process, Signal::INT).expect("it waits for an answer");
+        Answer::Silence
+    });
+    let words = "-p --approval-mode yolo --model";
+    let running = place.regatta(repository.root()).words(words).arg(model.route());
+    let running = running.arg("--base-url").arg(model.base_url());
+    let running = running.arg(format!("Do it all. {}", marker("parent"))).start();
+    process.send(running.id()).expect("the server waits for it");
+    drop(running.wait().expect_code(130));
+    assert_eq!(repository.tree(), before);
+    let regatta = |words: &str| place.regatta(repository.root()).words(words).run();
+    let patch = regatta("diff @/1-Copy").expect_code(0).stdout;
+    assert!(patch.contains("+of Copy"), "{patch}");
     place.expect_nothing_left(&repository);
 }
