@@ -103,6 +103,7 @@ fn a_repository_in_the_middle_of_something_is_refused_by_its_name_and_a_bisect_i
         (&["merge", "other"][..], "a merge", "git merge --abort"),
         (&["rebase", "other"], "a rebase", "git rebase --abort"),
         (&["cherry-pick", "other"], "a cherry-pick", "git cherry-pick --abort"),
+        (&["revert", "--no-edit", "HEAD~1"], "a revert", "git revert --abort"),
     ] {
         fails(&sample, start);
         refused_for(&sample, named, abort);

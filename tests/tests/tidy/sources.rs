@@ -91,6 +91,26 @@ fn what_is_not_written_is_not_there() {
 }
 
 #[test]
+fn no_comment_has_an_example_since_none_is_run() {
+    // Looking for examples takes as long as checking the crate, so no crate has them looked for.
+    let mut broken = Vec::new();
+    for source in sources() {
+        let mut is_open = false;
+        for line in source.text.lines().map(str::trim) {
+            let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+            let Some(kind) = comment.and_then(|text| text.trim().strip_prefix("```")) else {
+                continue;
+            };
+            if !is_open && !["text", "sh"].contains(&kind) {
+                broken.push(format!("{}: {line}", source.path.display()));
+            }
+            is_open = !is_open;
+        }
+    }
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+#[test]
 fn each_crate_with_tests_limits_their_time() {
     let all = sources();
     let has_tests = |place: &Path| {

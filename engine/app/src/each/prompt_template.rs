@@ -169,5 +169,12 @@ mod tests {
         assert_eq!(without_items(own).unwrap(), "Say {{user}} and {{ x | y }} \\d, not {{item}}");
         let error = without_items("Port {{item}}").unwrap_err().to_string();
         assert!(error.starts_with("error: `{{item}}` has no value\n"), "{error}");
+        let yielded = "{{tasks.a.yield}}";
+        let of_items = PromptTemplate::read(yielded, ItemsPerTask::One).unwrap_err();
+        for error in [without_items(yielded).unwrap_err(), of_items] {
+            let said = error.to_string();
+            assert!(said.starts_with("error: `{{tasks.a.yield}}` has no value\n"), "{said}");
+            assert!(said.contains("plan"), "{said}");
+        }
     }
 }

@@ -57,13 +57,9 @@ fn call(words: &'static str, arguments: &'static [&'static str]) -> Call {
     Box::new(move |call| arguments.clone().fold(call.words(words), Invocation::arg))
 }
 
-/// Returns `regatta run` of a plan.
-fn plan(text: &'static str) -> Call {
-    Box::new(move |call| call.words("--plan -").stdin(text))
-}
-
 #[test]
 fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_starts() {
+    // Every wrong word has its row in the tests of `cli/src` and `engine/app/src`.
     refuse(&[
         (
             call("--model openrouter/some/model", &["fix it"]),
@@ -75,35 +71,9 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
             &["`olama`", "--model ollama/", "openrouter", "base url"],
         ),
         (call("--model offline/gone.toml", &["fix it"]), &["gone.toml", "no such"]),
-        (call("--model slow", &["fix it"]), &["`slow`", "modelRoles.slow", "config.yml"]),
-        // An address has no secrets, and goes with a model that is not rehearsed.
-        (
-            call("--base-url http://127.0.0.1:1/v1", &["fix it"]),
-            &["--base-url", "not a model", "try: ", "--model"],
-        ),
         (
             call("--model offline/s.toml --base-url http://127.0.0.1:1/v1", &["fix it"]),
             &["--base-url", "scenario", "offline/s.toml"],
-        ),
-        (
-            call("--model local/a --base-url http://me:hunter2@host/v1", &["a"]),
-            &["--base-url", "password"],
-        ),
-        (call("--model local/a --base-url localhost:80", &["a"]), &["--base-url", "http://"]),
-        (call("--model local/a --base-url file:///etc/passwd", &["a"]), &["--base-url", "http://"]),
-        // A prompt has to say something.
-        (call("--model local/a", &[""]), &["number 1", "empty"]),
-        (call("--model local/a", &["fix it", " \n"]), &["number 2", "empty"]),
-        (
-            plan("version = 1\nmodel = \"local/a\"\n[[task]]\nprompt = \" \"\n"),
-            &[":4:10", "`prompt`", "empty"],
-        ),
-        // Either a command or a model does the work.
-        (call("--exec true --model local/a", &[]), &["--exec", "--model", "cannot be used with"]),
-        (call("--exec true --limit turns=3", &[]), &["--limit turns", "no task has one"]),
-        (
-            plan("version = 1\n[[task]]\nexec = \"true\"\nmodel = \"local/a\"\n"),
-            &[":4:9", "needs no model"],
         ),
     ]);
     // So is a scenario that cannot be played, with its place.
@@ -114,19 +84,6 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
     let model = format!("offline/{}", file.display());
     let finished = place.run_in(&repository).arg("--model").arg(&model).arg("fix it").run();
     finished.expect_refusal(&["txt", "3", "scenario.toml"]);
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
-fn a_dry_run_shows_the_prompts_and_the_model_and_asks_nobody() {
-    let place = sandbox();
-    let repository = place.repository();
-    let run = place.regatta(repository.root()).env("REGATTA_MODEL", "ollama/qwen3:8b");
-    let run = run.words("run --dry-run --each src/*.rs");
-    let finished = run.arg("Port {{item}}.\nAll of it.").run().expect_code(0);
-    let line = |line: &str| finished.stdout.lines().any(|one| one == line);
-    assert!(line("task         model            work"), "{finished}");
-    assert!(line("src/run.rs   ollama/qwen3:8b  Port src/run.rs."), "{finished}");
     place.expect_nothing_left(&repository);
 }
 

@@ -174,27 +174,12 @@ fn a_placeholder_for_a_task_that_is_no_predecessor_is_refused_when_the_plan_is_r
         &nobody,
         &["standard input:13:10:", "other", "not a predecessor", "add \"other\" to depends_on"],
     );
-    refused(
-        &use_of("{{tasks.fnd.yield.why}}").after(&["find"]),
-        &["try: {{tasks.find.yield.why}}"],
-    );
-    refused(&use_of("{{tasks.gone.yield}}"), &["gone", "not a predecessor"]);
-    refused(&use_of("{{tasks.use.yield}}"), &["`use`", "not a predecessor"]);
-    refused(&use_of("{{tasks.find.result}}").after(&["find"]), &["is not a placeholder"]);
-    let context = Plan::default().top("context = \"{{tasks.a.yield}}\"").agent("a", "x");
-    refused(&context, &["standard input:2:11:", "context", "tasks.a.yield"]);
     let schema =
         "schema = { type = \"object\", properties = { why = {} }, additionalProperties = false }";
     let typo = find().with(schema).agent("use", "{{tasks.find.yield.wy}}").after(&["find"]);
     refused(&typo, &["standard input:10:10:", "never yields", "its schema has why"]);
     let shell = find().task("use", "echo {{tasks.find.yield}}").after(&["find"]);
     refused(&shell, &["cannot be put into a command", "$REGATTA_INPUTS/find.json"]);
-    for words in ["{{tasks.a.yield}}", "--each *.md {{tasks.a.yield}}"] {
-        let run = place.run_in(&repository).words("--model offline/none.toml").words(words);
-        run.run().expect_refusal(&["tasks.a.yield", "has no value", "plan"]);
-    }
-    let run = place.run_in(&repository).exec("cat {{tasks.a.yield}}");
-    run.run().expect_refusal(&["cannot be put into a command"]);
     place.expect_nothing_left(&repository);
 }
 

@@ -113,15 +113,18 @@ fn work_that_followed_a_rename_has_landed_and_is_missed_when_it_is_thrown_away()
 }
 
 #[test]
-fn a_file_renamed_twice_or_renamed_and_removed_is_a_conflict_with_both_names() {
+fn a_file_renamed_twice_or_renamed_by_a_task_or_the_user_and_removed_is_a_conflict_with_both_names()
+{
     let place = sandbox();
     let repository = repository(&place);
     let plan = Plan::default()
         .task("a", "git mv single.txt first.txt; git mv old/one.txt kept.txt")
         .task("b", "git mv single.txt second.txt")
-        .task("c", "rm old/one.txt");
+        .task("c", "rm old/one.txt")
+        .task("d", "rm old/two.txt; cd \"$REGATTA_REPO\"; mv old/two.txt theirs.txt");
     let finished = place.run_plan(&repository, &plan).run().expect_code(4);
     assert_eq!(finished.landed(), ["a"], "{finished}");
+    assert_eq!(repository.text("theirs.txt"), lines("two"), "the user has renamed it");
     let conflicts = finished.events_of("task_conflicted");
     let conflict = |at: usize| &conflicts[at]["conflicts"][0];
     assert_eq!(conflict(0)["reason"], "renamed_twice", "{finished}");
@@ -131,6 +134,7 @@ fn a_file_renamed_twice_or_renamed_and_removed_is_a_conflict_with_both_names() {
     assert_eq!(conflict(1)["reason"], "renamed_and_removed", "{finished}");
     let names = json!({"from": "old/one.txt", "ours": "kept.txt", "theirs": null});
     assert_eq!(conflict(1)["renamed"], names);
+    assert_eq!(conflict(2)["reason"], "renamed_and_removed", "{finished}");
     let shown = place.regatta(repository.root()).words("conflicts").run().expect_code(0);
     assert!(
         shown.stdout.contains("single.txt -> first.txt (ours), second.txt (theirs)"),
@@ -294,15 +298,4 @@ fn work_that_lands_later_finds_a_renamed_file_unless_the_user_has_changed_it_sin
     assert_eq!(repository.text("single.txt"), lines("single"));
     assert_eq!(repository.text("old/one.txt"), lines("one"));
     assert!(!repository.has("new") && !repository.has("old/moved.txt"));
-}
-
-#[test]
-fn a_removal_of_a_file_that_the_user_renamed_is_a_conflict() {
-    let place = sandbox();
-    let repository = repository(&place);
-    let script = "rm single.txt; cd \"$REGATTA_REPO\"; mv single.txt kept.txt";
-    let finished = place.run_in(&repository).exec(script).run().expect_code(4);
-    let conflict = &finished.events_of("task_conflicted")[0]["conflicts"][0];
-    assert_eq!(conflict["reason"], "renamed_and_removed", "{finished}");
-    assert_eq!(repository.text("kept.txt"), lines("single"));
 }

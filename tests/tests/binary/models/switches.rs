@@ -116,7 +116,8 @@ fn switches_of_the_users_file_change_the_requests_to_its_server() {
     write_models(
         &place,
         &format!(
-            "providers:\n  gate:\n    baseUrl: {}\n    auth: none\n    api: openai-completions\n    \
+            "equivalence: {{ overrides: {{ gate/m: big }} }}\n\
+             providers:\n  gate:\n    baseUrl: {}\n    auth: none\n    api: openai-completions\n    \
              disableStrictTools: true\n    compat: {{ supportsStore: true, supportsUsageInStreaming: \
              false, extraBody: {{ seed: 7 }} }}\n    models:\n      - {{ id: m, reasoning: true, \
              thinking: {{ minLevel: low, maxLevel: high }}, compat: {{ thinkingFormat: openrouter, \
@@ -125,9 +126,10 @@ fn switches_of_the_users_file_change_the_requests_to_its_server() {
         ),
     );
     model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    let finished = run_model(&place, &repository, "gate/m:high").run().expect_code(0);
+    let finished = run_model(&place, &repository, "big:high").run().expect_code(0);
     assert!(!finished.stderr.contains("warning"), "{finished}");
     let body = model.asked("t1")[0].native.clone();
+    assert_eq!(body["model"], "m", "by the id that the file gives it: {body}");
     assert_eq!((&body["store"], &body["seed"]), (&json!(false), &json!(7)), "{body}");
     assert_eq!(body["reasoning"], json!({ "effort": "most" }), "{body}");
     assert_eq!(body.get("stream_options"), None, "{body}");
@@ -208,29 +210,4 @@ fn thinking_that_a_model_writes_into_its_text_is_no_part_of_its_answer() {
     let session = place.regatta(place.folder()).words("-p --model gate/MiniMax-M2");
     let done = session.arg(marker("s")).run().expect_code(0);
     assert_eq!(done.stdout, "Done.\n", "{done}");
-}
-
-#[test]
-fn models_that_the_users_file_calls_the_same_are_named_by_their_common_id() {
-    let place = sandbox();
-    let repository = place.repository();
-    let model = LoopbackModel::start();
-    let url = model.base_url();
-    let provider = |name: &str, id: &str, key: &str| {
-        format!(
-            "  {name}: {{ baseUrl: '{url}', {key}, api: openai-completions, models: [{{ id: {id} }}] }}\n"
-        )
-    };
-    write_models(
-        &place,
-        &format!(
-            "equivalence: {{ overrides: {{ gate/x1: big, locked/x2: big }} }}\nproviders:\n{}{}",
-            provider("gate", "x1", "auth: none"),
-            provider("locked", "x2", "apiKey: $NOT_SET_ANYWHERE"),
-        ),
-    );
-    model.talk("t1", |_: &Asked| Answer::yields(&json!("done")));
-    let finished = run_model(&place, &repository, "big").run().expect_code(0);
-    assert!(!finished.stderr.contains("warning"), "{finished}");
-    assert_eq!(model.asked("t1")[0].model(), "x1");
 }

@@ -26,24 +26,32 @@ fn a_command_line_that_makes_no_sense_is_refused_and_changes_nothing() {
     let repository = place.repository();
     for (words, named) in [
         ("run", &["task", "  try: ", "--exec"][..]),
-        ("run --exec true -fix", &["-fix", "--"]),
+        (
+            "lgos",
+            &[
+                "no such command: `lgos`\n  try: regatta logs\n",
+                "try: regatta -p lgos (asks a model)",
+            ],
+        ),
         ("run --exec true --unknown-flag", &["--unknown-flag"]),
-        ("run task --plan plan.toml", &["--plan"]),
         ("run --exec true --plan plan.toml", &["--plan"]),
-        ("run -- rename", &["no model", "modelRoles.default", "ollama", "_API_KEY", "offline/"]),
-        ("run --agent explore task", &["not implemented yet"]),
-        ("resume", &["not implemented yet"]),
-        ("run --exec true --jobs 0", &["--jobs"]),
-        ("run --exec true --limit wall=soon", &["wall"]),
-        ("run --exec true --limit fuel=5", &["fuel"]),
+        (
+            "run -- rename",
+            &["no model", "modelRoles.default", "ollama", "_API_KEY", "regatta demo"],
+        ),
+        (
+            "resume",
+            &[
+                "not implemented yet",
+                "try: regatta --continue (the latest session)",
+                "try: regatta runs retry RUN --cancelled",
+            ],
+        ),
         ("run --plan no/such/plan.toml", &["no/such/plan.toml"]),
         ("run --exec true --schema no/such/schema.json", &["no/such/schema.json"]),
         ("run --each *.cobol --exec true", &["*.cobol"]),
-        ("run --each *.md --exec {{itm}}", &["itm", "item"]),
-        ("runs show r0000", &["r0000"]),
         ("diff nothing", &["nothing"]),
         ("apply r0000", &["r0000"]),
-        ("conflicts r0000/t1", &["r0000"]),
     ] {
         refuses_in(&place, &repository, |call| call.words(words), named);
     }
@@ -73,6 +81,10 @@ fn settings_that_cannot_be_read_and_a_home_that_cannot_be_written_are_refused_wi
         place.home().configure(yaml);
         refuses_in(&place, &repository, |call| call.words("run --exec true"), words);
     }
+    repository.write("big.bin", vec![7; 7_000]);
+    place.home().configure("isolation:\n  untrackedLimit: 1 KiB\n");
+    let words = ["untracked", "big.bin", "untrackedLimit", "  try: "];
+    refuses_in(&place, &repository, |call| call.words("run --exec true"), &words);
     let file = place.folder().join("a-file");
     std::fs::write(&file, "in the way\n").unwrap();
     let call = |call: Invocation| call.words("run --exec true").home(&file);

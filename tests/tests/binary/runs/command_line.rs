@@ -33,21 +33,6 @@ fn it_prints_its_help_its_version_its_exit_codes_its_schemas_and_its_manual() {
 }
 
 #[test]
-fn an_unknown_command_gets_the_nearest_name() {
-    let place = sandbox();
-    let refused = place.regatta(place.folder()).words("lgos").run().expect_code(1);
-    let told = "error: no such command: `lgos`\n  try: regatta logs\n";
-    let ask = "  try: regatta -p lgos (asks a model)\n";
-    assert_eq!(refused.stderr, format!("{told}{ask}"));
-    let prompt = place.regatta(place.folder()).arg("-p").arg("fix the tests").run().expect_code(1);
-    assert!(prompt.stderr.starts_with("error: no model is named"), "{prompt}");
-    let later = place.regatta(place.folder()).words("resume").run().expect_code(1);
-    assert!(later.stderr.contains("not implemented yet"), "{later}");
-    assert!(later.stderr.contains("try: regatta --continue (the latest session)"), "{later}");
-    assert!(later.stderr.contains("try: regatta runs retry RUN --cancelled"), "{later}");
-}
-
-#[test]
 fn completions_of_each_shell_name_every_command_and_bash_completes_with_them() {
     let place = sandbox();
     let print =

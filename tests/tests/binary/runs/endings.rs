@@ -94,9 +94,12 @@ fn a_command_that_floods_its_output_is_stopped_and_keeps_its_work() {
     let place = sandbox();
     let repository = place.repository();
     let script = "echo kept > odd.txt; exec yes 'a line that is written again and again'";
-    let (wall, kept) = by_depth((1, 1_000_000), (6, 10_000_000));
+    // On a busy machine it takes longer until there is as much as is kept.
+    let short = Duration::from_millis(400).mul_f64(slowdown());
+    let (wall, kept) = by_depth((short, 1_000_000), (Duration::from_secs(6), 10_000_000));
     let run = place.run_in(&repository).exec(script);
-    let run = run.words(&format!("--limit wall={wall}s --limit output={}MB", kept / 1_000_000));
+    let run = run.words(&format!("--limit wall={}ms", wall.as_millis()));
+    let run = run.words(&format!("--limit output={}MB", kept / 1_000_000));
     let finished = run.run().expect_code(5);
     let failure = failure_with_work_kept(&place, &finished, "t1");
     assert_eq!(failure["class"], "timeout");

@@ -10,9 +10,9 @@ use tests::sandbox::{Repository, Sandbox, eventually};
 
 use crate::binary::sandbox;
 
-/// How many numbered lines a flood has: they are 30 MB in full depth, else 6 MB.
+/// How many numbered lines a flood has: they are 30 MB in full depth, else 2.7 MB.
 fn lines() -> u32 {
-    by_depth(900_000, 4_000_000)
+    by_depth(400_000, 4_000_000)
 }
 
 fn flood() -> String {

@@ -2,7 +2,6 @@
 //! written; and what works.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use test_limit::by_depth;
@@ -34,7 +33,8 @@ fn works(place: &Sandbox, repository: &Repository) -> Vec<String> {
 }
 
 #[test]
-fn an_index_a_format_or_a_setting_that_is_not_supported_is_refused_with_what_to_type() {
+fn a_repository_that_cannot_be_worked_in_is_refused_with_what_to_type_before_anything_is_written() {
+    // Each reason has its row in `isolation/src/repository/tests.rs`.
     let place = sandbox();
     let repository = place.repository();
     repository.write("deep/er/file.txt", "x\n");
@@ -43,57 +43,34 @@ fn an_index_a_format_or_a_setting_that_is_not_supported_is_refused_with_what_to_
     let whole = "sparse-checkout reapply --no-sparse-index";
     refused(&place, &repository, &["index", "git -C", whole]);
     repository.git(&["sparse-checkout", "disable"]);
-    repository.git(&["update-index", "--split-index"]);
-    refused(&place, &repository, &["index", "git -C", "update-index --no-split-index"]);
-    repository.git(&["update-index", "--no-split-index"]);
-    repository.git(&["config", "core.bare", "true"]);
-    let finished = place.run_in(&repository).exec("true").run();
-    finished.expect_refusal(&["bare"]);
-    place.expect_nothing_left(&repository);
 
-    let sha = Repository::init_with(&place.folder().join("sha"), &["--object-format=sha256"]);
-    sha.commit("begin");
-    refused(&place, &sha, &["sha"]);
-
-    let mut probe = Command::new("git");
-    probe.args(["init", "--quiet", "--ref-format=reftable"]).arg(place.folder().join("probe"));
-    if !probe.output().is_ok_and(|output| output.status.success()) {
-        return skip("a_reftable_repository_is_refused", "this git makes none");
-    }
-    let arguments = ["--ref-format=reftable"];
-    let reftable = Repository::init_with(&place.folder().join("reftable"), &arguments);
-    reftable.commit("begin");
-    refused(&place, &reftable, &["reftable"]);
-}
-
-#[test]
-fn a_merge_a_rebase_a_cherry_pick_a_revert_and_a_conflicting_stash_pop_are_refused_by_name() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.git(&["switch", "--quiet", "--create", "side"]);
-    repository.write("README.md", "side\n");
-    repository.commit("side");
-    repository.git(&["switch", "--quiet", "main"]);
+    let clone = place.folder().join("clone");
+    let source = repository.root().to_str().unwrap();
+    repository.git(&["clone", "--quiet", "--shared", source, clone.to_str().unwrap()]);
     for text in ["main\n", "main again\n"] {
         repository.write("README.md", text);
         repository.commit(text);
     }
-    for (words, name) in [
-        (&["merge", "side"][..], "merge"),
-        (&["rebase", "side"], "rebase"),
-        (&["cherry-pick", "side"], "cherry"),
-        (&["revert", "--no-edit", "HEAD~1"], "revert"),
-    ] {
-        assert!(!repository.try_git(words).status.success(), "{name} stops at a conflict");
-        refused(&place, &repository, &[name]);
-        repository.git(&[words[0], "--abort"]);
-    }
-    repository.write("README.md", "stashed\n");
-    repository.git(&["stash", "push", "--quiet"]);
-    repository.write("README.md", "committed\n");
-    repository.commit("committed");
-    assert!(!repository.try_git(&["stash", "pop"]).status.success());
-    refused(&place, &repository, &["conflict"]);
+    assert!(!repository.try_git(&["revert", "--no-edit", "HEAD~1"]).status.success());
+    refused(&place, &repository, &["revert"]);
+    repository.git(&["revert", "--abort"]);
+
+    let index = repository.read(".git/index");
+    repository.write(".git/index", &index[..index.len() / 2]);
+    refused(&place, &repository, &["index"]);
+    fs::rename(repository.root(), place.folder().join("moved")).unwrap();
+    refused(&place, &Repository::at(&clone), &["HEAD", "fsck"]);
+
+    let folder = place.folder().join("plain");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file.txt"), "x\n").unwrap();
+    let before = Fingerprint::of(&folder);
+    let finished = place.regatta(&folder).words("run --json").exec("true").run();
+    finished.expect_refusal(&["repository", folder.to_str().unwrap(), "git init"]);
+    assert_eq!(before.differences(&Fingerprint::of(&folder)), Vec::<String>::new());
+    let finished = place.regatta(place.folder()).words("run --repo no/such/folder").exec("true");
+    finished.run().expect_refusal(&["no/such/folder"]);
+    assert_eq!(place.home().leftovers(), Vec::<String>::new());
 }
 
 #[test]
@@ -131,65 +108,48 @@ fn the_git_configuration_of_the_environment_counts_for_identity_and_ignored_file
 }
 
 #[test]
-fn a_damaged_repository_a_working_tree_elsewhere_and_a_plain_folder_are_refused() {
+fn a_repository_without_commits_a_linked_worktree_and_a_subfolder_work() {
     let place = sandbox();
-    let repository = place.repository();
-    let index = repository.read(".git/index");
-    repository.write(".git/index", &index[..index.len() / 2]);
-    refused(&place, &repository, &["index"]);
-    repository.write(".git/index", index);
-
-    repository.write(".git/HEAD", "garbage\n");
-    refused(&place, &repository, &["HEAD"]);
-    repository.write(".git/HEAD", "ref: refs/heads/main\n");
-
-    let elsewhere = place.folder().join("elsewhere");
-    fs::create_dir(&elsewhere).unwrap();
-    repository.git(&["config", "core.worktree", elsewhere.to_str().unwrap()]);
-    let finished = place.run_in(&repository).exec("true").run();
-    finished.expect_refusal(&["core.worktree"]);
-    repository.git(&["-C", ".git", "config", "--unset", "core.worktree"]);
-
-    let clone = place.folder().join("clone");
-    let source = repository.root().to_str().unwrap();
-    repository.git(&["clone", "--quiet", "--shared", source, clone.to_str().unwrap()]);
-    fs::rename(repository.root(), place.folder().join("moved")).unwrap();
-    let clone = Repository::at(&clone);
-    refused(&place, &clone, &["HEAD", "fsck"]);
-
-    let folder = place.folder().join("plain");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("file.txt"), "x\n").unwrap();
-    let before = Fingerprint::of(&folder);
-    let finished = place.regatta(&folder).words("run --json").exec("true").run();
-    finished.expect_refusal(&["repository", folder.to_str().unwrap(), "git init"]);
-    assert_eq!(before.differences(&Fingerprint::of(&folder)), Vec::<String>::new());
-    let finished = place.regatta(place.folder()).words("run --repo no/such/folder").exec("true");
-    finished.run().expect_refusal(&["no/such/folder"]);
-    assert_eq!(place.home().leftovers(), Vec::<String>::new());
-}
-
-#[test]
-fn a_repository_without_commits_works() {
-    let place = sandbox();
-    let repository = Repository::init(&place.folder().join("app"));
-    repository.write("untracked.txt", "x\n");
-    works(&place, &repository);
-    let run = place.run_in(&repository).words("--merge branch").exec("echo y > y.txt");
+    let main = Repository::init(&place.folder().join("app"));
+    main.write("untracked.txt", "x\n");
+    works(&place, &main);
+    let run = place.run_in(&main).words("--merge branch").exec("echo y > y.txt");
     let finished = run.run().expect_code(0);
     let branch = format!("regatta/{}/t1", finished.run_name());
-    assert_eq!(repository.git(&["rev-list", "--count", &branch]).trim(), "1");
+    assert_eq!(main.git(&["rev-list", "--count", &branch]).trim(), "1");
+
+    main.write("src/run.rs", "pub fn run() {}\n");
+    main.commit("begin");
+    let linked = place.folder().join("linked");
+    main.git(&["worktree", "add", "--quiet", "-b", "linked", linked.to_str().unwrap()]);
+    let repository = Repository::at(&linked);
+    let (before, git) = (main.tree(), main.dot_git());
+    // In a folder of it, which is where tasks begin.
+    let run = place.regatta(place.folder()).words("run --json --repo").arg(linked.join("src"));
+    let finished = run.exec("echo x > x.txt; test -f run.rs; pwd").run().expect_code(0);
+    assert_eq!(repository.text("src/x.txt"), "x\n", "{finished}");
+    let folder = finished.task("t1")["yield"].as_str().unwrap().to_owned();
+    assert!(folder.ends_with("/src"), "{folder}");
+    assert_eq!(before.differences(&main.tree()), Vec::<String>::new());
+    assert_eq!(git.differences(&main.dot_git()), Vec::<String>::new());
+    let run = place.regatta(&linked.join("src")).words("run --json --merge branch");
+    let finished = run.exec("echo y > y.txt").run().expect_code(0);
+    main.git(&["rev-parse", "--verify", &format!("regatta/{}/t1", finished.run_name())]);
 }
 
 #[test]
-fn a_shallow_clone_a_detached_head_packed_refs_extensions_and_a_bisect_work() {
+fn shallow_and_partial_clones_a_detached_head_packed_refs_extensions_and_a_bisect_work() {
     let place = sandbox();
     let source = place.repository();
     source.commit("one more");
-    let clone = place.folder().join("clone");
+    source.git(&["config", "uploadpack.allowFilter", "true"]);
     let url = format!("file://{}", source.root().display());
-    source.git(&["clone", "--quiet", "--depth=1", &url, clone.to_str().unwrap()]);
-    let repository = Repository::at(&clone);
+    let clone = |name: &str, how: &str| {
+        let clone = place.folder().join(name);
+        source.git(&["clone", "--quiet", how, &url, clone.to_str().unwrap()]);
+        Repository::at(&clone)
+    };
+    let repository = clone("shallow", "--depth=1");
     repository.git(&["pack-refs", "--all"]);
     repository.git(&["checkout", "--quiet", "--detach"]);
     repository.git(&["config", "feature.manyFiles", "true"]);
@@ -199,46 +159,17 @@ fn a_shallow_clone_a_detached_head_packed_refs_extensions_and_a_bisect_work() {
     repository.git(&["config", "core.repositoryformatversion", "1"]);
     repository.git(&["config", "extensions.preciousObjects", "true"]);
     repository.git(&["config", "extensions.worktreeConfig", "true"]);
-    let _told = works(&place, &repository);
-
-    fs::remove_file(repository.path("x.txt")).unwrap();
     repository.git(&["bisect", "start"]);
     let told = works(&place, &repository);
     assert!(told.iter().any(|line| line.contains("bisect")), "{told:?}");
-}
 
-#[test]
-fn a_partial_clone_works_while_its_objects_are_there() {
-    let place = sandbox();
-    let source = place.repository();
-    source.git(&["config", "uploadpack.allowFilter", "true"]);
-    let clone = place.folder().join("clone");
-    let url = format!("file://{}", source.root().display());
-    source.git(&["clone", "--quiet", "--filter=blob:none", &url, clone.to_str().unwrap()]);
-    let repository = Repository::at(&clone);
-    works(&place, &repository);
-    repository.git(&["config", "core.repositoryformatversion", "1"]);
-    repository.git(&["config", "extensions.partialClone", "origin"]);
-    let finished = place.run_in(&repository).exec("echo y > y.txt").run().expect_code(0);
-    assert_eq!(repository.text("y.txt"), "y\n", "{finished}");
-}
-
-#[test]
-fn a_linked_worktree_works() {
-    let place = sandbox();
-    let main = place.repository();
-    let linked = place.folder().join("linked");
-    main.git(&["worktree", "add", "--quiet", "-b", "linked", linked.to_str().unwrap()]);
-    let repository = Repository::at(&linked);
-    let before = main.tree();
-    let git = main.dot_git();
-    let finished = place.run_in(&repository).exec("echo x > x.txt").run().expect_code(0);
-    assert_eq!(repository.text("x.txt"), "x\n", "{finished}");
-    assert_eq!(before.differences(&main.tree()), Vec::<String>::new());
-    assert_eq!(git.differences(&main.dot_git()), Vec::<String>::new());
-    let run = place.run_in(&repository).words("--merge branch").exec("echo y > y.txt");
-    let finished = run.run().expect_code(0);
-    main.git(&["rev-parse", "--verify", &format!("regatta/{}/t1", finished.run_name())]);
+    // While its objects are there.
+    let partial = clone("partial", "--filter=blob:none");
+    works(&place, &partial);
+    partial.git(&["config", "core.repositoryformatversion", "1"]);
+    partial.git(&["config", "extensions.partialClone", "origin"]);
+    let finished = place.run_in(&partial).exec("echo y > y.txt").run().expect_code(0);
+    assert_eq!(partial.text("y.txt"), "y\n", "{finished}");
 }
 
 #[test]
@@ -263,19 +194,6 @@ fn a_submodule_that_is_not_checked_out_is_told_and_a_checkout_works_as_a_reposit
     repository.git(&["submodule", "--quiet", "deinit", "--force", "lib"]);
     let told = works(&place, &repository);
     assert!(told.iter().any(|line| line.contains("not checked out")), "{told:?}");
-}
-
-#[test]
-fn a_subfolder_works_and_is_where_tasks_begin() {
-    let place = sandbox();
-    let repository = place.repository();
-    let subfolder: PathBuf = repository.path("src");
-    let run = place.regatta(place.folder()).words("run --json --repo").arg(&subfolder);
-    let finished = run.exec("echo x > x.txt; test -f run.rs").run().expect_code(0);
-    assert_eq!(repository.text("src/x.txt"), "x\n", "{finished}");
-    let finished = place.regatta(&subfolder).words("run --json").exec("pwd").run().expect_code(0);
-    let cwd = finished.task("t1")["yield"].as_str().unwrap().to_owned();
-    assert!(cwd.ends_with("/src"), "{cwd}");
 }
 
 #[test]

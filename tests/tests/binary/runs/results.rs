@@ -254,7 +254,7 @@ fn a_yield_of_control_characters_moves_no_cursor() {
 
 #[test]
 fn results_of_thousands_of_tasks_are_streamed() {
-    let tasks = by_depth(1_000, 10_000);
+    let tasks = by_depth(300, 10_000);
     let place = sandbox();
     let repository = place.repository();
     let run = place.run_in(&repository).words("--each src/run.rs").exec("echo x").run();
@@ -299,7 +299,7 @@ fn lines_and_most_memory(
     let (mut printed, mut most) = (Vec::new(), 0);
     for line in lines {
         printed.push(line.expect("it is text"));
-        if printed.len() % 500 == 0 {
+        if printed.len() % 100 == 0 {
             // It has none any more when it has ended.
             let status = std::fs::read_to_string(&status).unwrap_or_default();
             let line = status.lines().find(|line| line.starts_with("VmHWM:"));

@@ -49,9 +49,7 @@ fn tasks_that_are_not_there_options_without_an_effect_and_places_that_are_gone_a
     for (options, named) in [
         ("--model a/b", &["--model", "no task"][..]),
         ("--limit turns=3", &["turns"]),
-        ("--limit fuel=3", &["fuel"]),
         ("--base-url http://127.0.0.1", &["--base-url"]),
-        ("--jobs 0", &["--jobs"]),
     ] {
         refused(&format!("{run} {options}"), named);
     }

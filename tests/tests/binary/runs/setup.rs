@@ -277,14 +277,6 @@ fn a_setup_that_cannot_be_run_is_refused_before_anything_starts() {
         let run = place.run_in(&repository).words(words).arg("--setup").arg(setup);
         run.exec("true").run().expect_refusal(&[said]);
     }
-    let plan = Plan::default().top("setup = ['true', '']").task("t1", "true");
-    place
-        .run_plan(&repository, &plan)
-        .run()
-        .expect_refusal(&["standard input:2:18", "a set-up command is empty"]);
-    place.home().configure("isolation:\n  setup: [1]\n");
-    let call = place.run_in(&repository).exec("true").run();
-    call.expect_refusal(&["config.yml:2", "`isolation.setup` must be a command, or a list"]);
     // The settings are for runs with workspaces.
     place.home().configure("isolation:\n  setup: [exit 1]\n  carry: [.env]\n");
     let run = place.run_in(&repository).words("--isolation none").exec("true");

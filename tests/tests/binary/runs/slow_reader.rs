@@ -114,7 +114,7 @@ fn a_run_does_its_work_while_nobody_reads_and_loses_no_fact() {
 /// How many agents talk, one after the other, how often, and how many megabytes more a run may hold
 /// whose reader stands still, which is much less than they say.
 fn talk() -> (usize, usize, u64) {
-    by_depth((2, 10, 16), (4, 10, 24))
+    by_depth((3, 6, 14), (4, 10, 24))
 }
 
 /// Begins a run whose models say a megabyte in each turn, one after the other.

@@ -68,20 +68,6 @@ fn a_tasks_edit_of_a_dirty_file_lands_as_that_edit_alone() {
 }
 
 #[test]
-fn untracked_files_beyond_the_limit_are_refused_with_their_sizes_before_anything_is_copied() {
-    let place = sandbox();
-    let repository = place.repository().watched();
-    repository.write("big.bin", vec![7; 700_000]);
-    repository.write("small.bin", vec![7; 600_000]);
-    place.home().configure("isolation:\n  untrackedLimit: 1 MiB\n");
-    let before = repository.tree();
-    let refused = place.run_in(&repository).exec("true").run();
-    refused.expect_refusal(&["untracked", "big.bin", "untrackedLimit", "  try: "]);
-    assert_eq!(before.differences(&repository.tree()), Vec::<String>::new());
-    place.expect_nothing_left(&repository);
-}
-
-#[test]
 fn a_task_that_depends_on_a_change_that_is_not_committed_conflicts_and_says_so_where_work_is_committed()
  {
     for merge in ["branch", "stack"] {

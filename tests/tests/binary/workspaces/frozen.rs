@@ -1,13 +1,8 @@
 //! What every task of a run starts from: the tree as it was when the run began, and nothing later.
 
-use std::time::{Duration, SystemTime};
-
-use tests::sandbox::{Invocation, Plan, eventually};
+use tests::sandbox::{Invocation, Plan};
 
 use crate::binary::sandbox;
-
-/// How long a file is young after it was written.
-const YOUNG: Duration = Duration::from_millis(20);
 
 /// Lets every task work in a new copy: none can be restored.
 const NEW_COPIES: &str = "fail@pool.restore:*";
@@ -55,28 +50,6 @@ fn a_task_sees_nothing_that_changed_after_the_run_began_in_a_copy_used_again_and
         assert_eq!(repository.text("new.txt"), "later\n", "{fault:?}");
         place.expect_nothing_left(&repository);
     }
-}
-
-#[test]
-fn a_file_behind_a_filter_that_changed_after_the_run_began_fails_the_task_that_needs_it() {
-    let place = sandbox();
-    let repository = place.repository();
-    repository.write(".gitattributes", "*.psd filter=art\n");
-    repository.write("a.psd", "art\n");
-    repository.commit("art");
-    // A file as young as the run is pinned, and then nothing has to be restored.
-    eventually(Duration::from_secs(30), "it is no longer young", || {
-        let file = std::fs::metadata(repository.path("a.psd")).expect("it is there");
-        let written = file.modified().expect("it has a time");
-        SystemTime::now() > written + YOUNG
-    });
-    let plan = change_then_look("echo later >> a.psd", "true");
-    let finished = place.run_plan(&repository, &plan).fault(NEW_COPIES).run().expect_code(3);
-    let failure = finished.task("look")["failure"].clone();
-    assert_eq!(failure["class"], "workspace", "{finished}");
-    assert!(failure["message"].as_str().unwrap().contains("a.psd"), "{failure}");
-    assert_eq!(finished.task("change")["outcome"], "done", "it did not touch its copy: {finished}");
-    place.expect_nothing_left(&repository);
 }
 
 #[test]

@@ -267,6 +267,15 @@ fn a_placeholder_in_a_plan_has_nothing_to_stand_for() {
         "{said}"
     );
     assert!(refused(&task("exec = 'cat {{itme}}'")).contains("is not a placeholder"));
+    let context = "version = 1\ncontext = '{{tasks.a.yield}}'\n[[task]]\nprompt = 'a'";
+    let said = refused(context);
+    for words in [":2:11:", "context", "tasks.a.yield"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    for name in ["gone", "use"] {
+        let said = refused(&task(&format!("id = 'use'\nprompt = '{{{{tasks.{name}.yield}}}}'")));
+        assert!(said.contains(&format!("`{name}`, which is not a predecessor")), "{said}");
+    }
 }
 
 #[test]
