@@ -132,22 +132,13 @@ pub(super) fn prompt((record, task): (&RunRecord, &TaskName), cases: &[Case<'_>]
 
 #[cfg(test)]
 mod tests {
-    use protocol::ConflictReason;
-
+    use super::super::fake_repository::conflict_at;
     use super::*;
     use crate::resolve::sample;
 
     #[test]
     fn an_agent_that_works_in_a_subfolder_gets_paths_from_there_and_its_files_at_the_root() {
-        let conflict = Conflict {
-            path: protocol::RepoPath::new("lib/a.txt").unwrap(),
-            reason: ConflictReason::Content,
-            base: None,
-            ours: None,
-            theirs: None,
-            with: None,
-            renamed: None,
-        };
+        let conflict = conflict_at("lib/a.txt");
         let case = |path: &'static str| {
             let (base, hunks) = (None, Vec::new());
             let [ours, theirs, marked] = [b"o", b"t", b"m"].map(|side| side.to_vec());

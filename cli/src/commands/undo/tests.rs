@@ -1,11 +1,10 @@
 use clap::Parser;
 use protocol::{
-    Conflict, ConflictReason, Landed, LandingReport, RepoPath, Settled, SettledBy, SettledConflict,
-    TaskLanding,
+    Conflict, Landed, LandingReport, RepoPath, Settled, SettledBy, SettledConflict, TaskLanding,
 };
 use store::TaskRow;
 
-use super::super::fake_repository::{Bench, End, in_tree};
+use super::super::fake_repository::{Bench, End, conflict_at, in_tree};
 use super::*;
 use crate::args::DiscardArgs;
 
@@ -95,16 +94,7 @@ async fn also_where_nothing_could_be_taken_back_the_command_that_shows_it_is_nam
     let bench = Bench::new();
     let run = bench.record(vec![("auth", &[], End::Done(1, in_tree()))]).await;
     let target = target::find_several(&bench.context, None, &[]).unwrap();
-    let left = Conflict {
-        path: RepoPath::new("a").unwrap(),
-        reason: ConflictReason::Content,
-        base: None,
-        ours: None,
-        theirs: None,
-        with: None,
-        renamed: None,
-    };
-    let text = next(&bench, &target, &[], vec![left]);
+    let text = next(&bench, &target, &[], vec![conflict_at("a")]);
     let expected = format!(
         "left        a: the same lines were changed since\n\n\
          left   regatta diff {run}  shows what landed: edit that out of the files that are left\n\
