@@ -9,7 +9,7 @@ use actors::{AnswerError, Answerer, Events, ToolSetup};
 use async_trait::async_trait;
 use engine::ports::{
     Access, AccessClass, CancelLevel, Concurrency, Replace, Tool, ToolBuildError, ToolContext,
-    ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolSpec, ViewPath,
+    ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolSpec, ViewPath, WorkspaceView,
 };
 use protocol::{
     ApprovalMode, Approvals, Content, EventKind, Message, Outcome, SessionEntry, SessionEvent,
@@ -38,6 +38,17 @@ impl Tool for Note {
         match arguments.contains_key("text") {
             true => Access { class: AccessClass::Write(path), concurrency: Concurrency::Exclusive },
             false => Access { class: AccessClass::Read(path), concurrency: Concurrency::Shared },
+        }
+    }
+
+    async fn check(
+        &self,
+        arguments: &Map<String, Value>,
+        _view: &dyn WorkspaceView,
+    ) -> Result<(), ToolOutcome> {
+        match arguments.get("text") == Some(&json!("")) {
+            true => Err(ToolOutcome::Failed(ToolOutput::text("a note has words"))),
+            false => Ok(()),
         }
     }
 

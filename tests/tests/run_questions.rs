@@ -17,7 +17,11 @@ use crate::own_tool::Mine;
 
 /// Returns a task that writes a note, which is asked about.
 fn asks(name: &str) -> TaskSpec {
-    let mut task = agent(name, r#"use note {"words":"one"}; yield 1"#);
+    asking(name, r#"use note {"words":"one"}; yield 1"#)
+}
+
+fn asking(name: &str, script: &str) -> TaskSpec {
+    let mut task = agent(name, script);
     let Work::Agent(agent) = &mut task.work else { panic!("it is an agent") };
     agent.approvals = Approvals { mode: Some(ApprovalMode::Ask), ..Approvals::default() };
     task.limits.wall = Duration::from_secs(60);
@@ -122,6 +126,17 @@ async fn a_question_of_a_task_is_answered_once_and_closed_with_its_task() {
     assert_eq!(closed, Some((two.id, None, false)), "before its task ends");
     assert_eq!(ended.len(), 2);
     assert!(give(id, two, "once").await.is_err());
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_call_that_cannot_succeed_fails_without_a_question() {
+    let engine = engine().await;
+    let task = asking("asks", r#"use note {"words":""}; yield 1"#);
+    let mut run = submit(&engine, vec![task], Answerer::Client).await;
+    let Said::Finished(_, report) = next(&mut run).await else { panic!("it asks") };
+    assert_eq!((&report.outcome, report.refused_calls), (&done(), 0));
+    let read = format!("{:?}", engine.models.requests().last().expect("it was asked").messages);
+    assert!(read.contains("a note has words"), "{read}");
 }
 
 #[test(flavor = "multi_thread")]

@@ -85,28 +85,28 @@ impl Builtin for ApplyPatch {
         run_blocking(move || whole_diff(&texts)).await.ok()?
     }
 
+    async fn check(
+        &self,
+        arguments: ApplyPatchArguments,
+        view: &dyn WorkspaceView,
+    ) -> Result<(), ToolError> {
+        let mut files = Files::new(&self.0, view, ChangeShown::Yes);
+        planned(&mut files, &arguments.input).await.map(|_| ())
+    }
+
     async fn run(
         &self,
         arguments: ApplyPatchArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let _guard = self.0.lock_changes(&context.cancel).await?;
-        let patch = Patch::parse(&arguments.input).map_err(PatchError::Parse)?;
         let mut files = Files::new(&self.0, context.view.as_ref(), context.change_shown);
-        files.plan(patch).await?;
-        let changes = changes(&files.files).await?;
-        if changes.is_empty() {
-            return Err(PatchError::NoChange.into());
-        }
+        let changes = planned(&mut files, &arguments.input).await?;
         files.write().await?;
         Ok(ToolOutcome::Output(output(&changes, context.change_shown)))
     }
 }
 
-/// Returns the paths that a patch changes; none if it is none.
-fn paths(arguments: &Map<String, Value>) -> Vec<String> {
-    let patch = Patch::parse(&text(arguments, "input"));
-    patch
 /// Writes the texts of files, all of them or none.
 pub(crate) async fn write_texts(
     session: &Session,
@@ -130,6 +130,10 @@ async fn planned(files: &mut Files<'_>, patch: &str) -> Result<Vec<ChangedFile>,
     if changes.is_empty() { Err(PatchError::NoChange.into()) } else { Ok(changes) }
 }
 
+/// Returns the paths that a patch changes; none if it is none.
+fn paths(arguments: &Map<String, Value>) -> Vec<String> {
+    let patch = Patch::parse(&text(arguments, "input"));
+    patch
         .map_or_else(|_| Vec::new(), |patch| patch.paths().into_iter().map(str::to_owned).collect())
 }
 

@@ -105,6 +105,18 @@ impl Builtin for Bash {
         }
     }
 
+    async fn check(
+        &self,
+        arguments: BashArguments,
+        view: &dyn WorkspaceView,
+    ) -> Result<(), ToolError> {
+        arguments.check()?;
+        if let Some(cwd) = &arguments.cwd {
+            folder(view, &self.0.paths, cwd).await?;
+        }
+        Ok(())
+    }
+
     async fn run(
         &self,
         arguments: BashArguments,

@@ -85,6 +85,15 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
         async { None }
     }
 
+    /// Fails if a call cannot succeed as the files are now. Changes nothing. Its paths can be used.
+    fn check(
+        &self,
+        _arguments: Self::Arguments,
+        _view: &dyn WorkspaceView,
+    ) -> impl Future<Output = Result<(), ToolError>> + Send {
+        async { Ok(()) }
+    }
+
     /// Executes one call.
     fn run(
         &self,
@@ -189,6 +198,26 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
         T::LEAVES_PENDING
     }
 
+    }
+
+    async fn check(
+        &self,
+        arguments: &Map<String, Value>,
+        view: &dyn WorkspaceView,
+    ) -> Result<(), ToolOutcome> {
+        let paths = match self.tool.access(arguments).class {
+            AccessClass::Read(paths) | AccessClass::Write(paths) => paths,
+            AccessClass::Exec { .. } => Vec::new(),
+        };
+        let checked = async {
+            for path in &paths {
+                self.session.paths.find(view, path).await?;
+            }
+            let arguments = serde_json::from_value(Value::Object(arguments.clone()));
+            let arguments = arguments.map_err(|error| ToolError::Arguments(error.to_string()))?;
+            self.tool.check(arguments, view).await
+        };
+        checked.await.map_err(ToolError::into_outcome)
     }
 
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {

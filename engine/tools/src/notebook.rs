@@ -4,7 +4,7 @@ pub(crate) mod document;
 
 use std::sync::Arc;
 
-use engine::ports::{Access, ToolContext, ToolOutcome, ToolOutput};
+use engine::ports::{Access, ToolContext, ToolOutcome, ToolOutput, WorkspaceView};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -92,6 +92,17 @@ impl Builtin for NotebookTool {
 
     fn classify(arguments: &Map<String, Value>) -> Access {
         write_access(arguments)
+    }
+
+    async fn check(
+        &self,
+        arguments: NotebookArguments,
+        view: &dyn WorkspaceView,
+    ) -> Result<(), ToolError> {
+        let FileToChange { shown: path, file, .. } =
+            FileToChange::open(&self.0, view, &arguments.path).await?;
+        let checked = run_blocking(move || arguments.changed(&file.text).map(|_| ())).await?;
+        checked.map_err(|error| ToolError::own(NotChanged { path, error }))
     }
 
     async fn run(

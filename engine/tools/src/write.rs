@@ -16,7 +16,6 @@ use crate::builtin::{Builtin, Session, rename, run_blocking, write_access};
 use crate::change::diff;
 use crate::display::{self, DIFF_KEPT, MAX_FILE_BYTES};
 use crate::error::{FileError, ToolError};
-use crate::paths::Paths;
 use crate::preview::preview;
 use crate::text_file::{decode, read_bytes};
 
@@ -62,6 +61,22 @@ impl Builtin for Write {
         preview(&self.0, view, &path, |_before| Some(content)).await
     }
 
+    async fn check(
+        &self,
+        WriteArguments { path, content }: WriteArguments,
+        view: &dyn WorkspaceView,
+    ) -> Result<(), ToolError> {
+        let shown = quote(&path);
+        check_size(&content, &shown)?;
+        let target = target(self.0.paths.find_to_change(view, &path).await?, &path, &shown)?;
+        if target.before.is_some()
+            && let Ok((bytes, _)) = read_bytes(view, &target.path, &shown).await
+        {
+            self.0.refuse_unseen(&target.path, &shown, &bytes).await?;
+        }
+        Ok(())
+    }
+
     async fn run(
         &self,
         arguments: WriteArguments,
@@ -70,13 +85,13 @@ impl Builtin for Write {
         let _guard = self.0.lock_changes(&context.cancel).await?;
         let view = context.view.as_ref();
         let shown = quote(&arguments.path);
-        let size = arguments.content.len() as u64;
-        if size > MAX_FILE_BYTES {
-            return Err(
-                FileError::TooLarge { path: shown, bytes: size, most: MAX_FILE_BYTES }.into()
-            );
+        let size = check_size(&arguments.content, &shown)?;
+        let found = self.0.paths.find_to_change(view, &arguments.path).await?;
+        let Target { path, new_folders, before } = target(found, &arguments.path, &shown)?;
+        if let Some(folders) = new_folders {
+            let made = view.make_folders(&folders).await;
+            made.map_err(|error| FileError::of("make the folders of", &shown, error))?;
         }
-        let Target { path, before } = target(view, &self.0.paths, &arguments.path, &shown).await?;
         let replace = before
             .map_or(Replace::Absent { mode: None }, |before| Replace::Exactly(before.version));
         let diff = match before {
@@ -117,35 +132,38 @@ impl Write {
 /// The file to write.
 struct Target {
     path: ViewPath,
+    /// The folder that it is to be in, if that has to be made.
+    new_folders: Option<ViewPath>,
     /// The existing file, if there is one.
     before: Option<FileStat>,
 }
 
-/// Finds the file to write, and creates the folders above it.
-async fn target(
-    view: &dyn WorkspaceView,
-    paths: &Paths,
-    text: &str,
-    shown: &str,
-) -> Result<Target, ToolError> {
-    let folder = || FileError::Folder(shown.to_owned()).into();
-    match paths.find_to_change(view, text).await? {
+/// Returns the number of bytes to write.
+fn check_size(content: &str, shown: &str) -> Result<u64, FileError> {
+    let (bytes, most) = (content.len() as u64, MAX_FILE_BYTES);
+    match bytes > most {
+        true => Err(FileError::TooLarge { path: shown.to_owned(), bytes, most }),
+        false => Ok(bytes),
+    }
+}
+
+/// Returns the file to write, which was found for the path `text`.
+fn target(found: Found, text: &str, shown: &str) -> Result<Target, FileError> {
+    let folder = || FileError::Folder(shown.to_owned());
+    match found {
         Found::Folder(_) => Err(folder()),
         Found::File { path, stat } => match stat.kind {
-            FileKind::Regular => Ok(Target { path, before: Some(stat) }),
+            FileKind::Regular => Ok(Target { path, new_folders: None, before: Some(stat) }),
             FileKind::Folder | FileKind::Symlink | FileKind::Special => {
-                Err(FileError::Special(shown.to_owned()).into())
+                Err(FileError::Special(shown.to_owned()))
             }
         },
         Found::Missing { .. } if text.ends_with('/') => Err(folder()),
         Found::Missing { above, rest } => {
             let path = above.as_path().join(rest.iter().collect::<PathBuf>());
             let path = ViewPath::new(&path).ok_or_else(folder)?;
-            if let Some((folders, _)) = path.split().filter(|_| rest.len() > 1) {
-                let made = view.make_folders(&folders).await;
-                made.map_err(|error| FileError::of("make the folders of", shown, error))?;
-            }
-            Ok(Target { path, before: None })
+            let above = path.split().filter(|_| rest.len() > 1);
+            Ok(Target { new_folders: above.map(|(folders, _)| folders), path, before: None })
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::ports::{ChangeShown, ShellPart, ShellSyntax};
+use engine::ports::{ChangeShown, ShellPart, ShellSyntax, ToolOutcome, ToolOutput};
 use engine::tools::{CallGate, Decided};
 use protocol::{ApprovalMode, Approvals};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use super::session::{Session, ViewKind, call};
 over_both_views! {
     an_answer_for_the_session_is_about_what_was_judged,
     a_change_is_known_before_as_the_diff_of_its_file,
+    a_call_that_cannot_succeed_is_known_before_it_runs,
     a_change_of_a_file_that_a_rule_forbids_to_read_is_not_shown,
     of_a_file_that_may_not_be_shown_the_model_is_told_no_line,
     what_is_saved_while_a_change_is_judged_is_not_overwritten,
@@ -113,6 +114,44 @@ async fn a_change_is_known_before_as_the_diff_of_its_file(kind: ViewKind) {
         assert_eq!(shown, expected, "{tool} {arguments}");
     }
     assert_eq!(session.text("a.txt").await, "one\ntwo\n", "nothing is changed");
+}
+
+async fn a_call_that_cannot_succeed_is_known_before_it_runs(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    session.put("a.txt", "one\n");
+    session.put("a.ipynb", r#"{"cells":[],"nbformat":4,"nbformat_minor":5,"metadata":{}}"#);
+    let edit = |path: &str, old: &str| json!({ "path": path, "oldText": old, "newText": "x" });
+    let cell = |path: &str, cell: u32| json!({ "path": path, "action": "delete", "cell": cell });
+    for (tool, arguments, text) in [
+        ("edit", edit("gone.txt", "one"), "File not found: gone.txt"),
+        ("edit", edit("a.txt", "two"), "oldText is not in it"),
+        ("edit", json!({ "path": "a.txt" }), "The arguments of edit are not right"),
+        ("notebook", cell("gone.ipynb", 0), "File not found: gone.ipynb"),
+        ("notebook", cell("a.ipynb", 3), "a.ipynb was not changed"),
+        ("apply_patch", patch("*** Delete File: gone.txt"), "File not found: gone.txt"),
+        ("apply_patch", patch("*** Add File: a.txt\n+x"), "a.txt"),
+        ("write", json!({ "path": "new/", "content": "x" }), "is a folder"),
+        ("write", json!({ "path": "../a", "content": "x" }), "outside of the working tree"),
+        ("read", json!({ "path": "/etc/passwd" }), "outside of the working tree"),
+        ("bash", json!({ "command": "ls", "cwd": "gone" }), "File not found: gone"),
+        ("str_replace", edit("a.txt", "one"), "Tool str_replace not found"),
+    ] {
+        let (asked, view) = (call(tool, arguments.clone()), session.view());
+        let known = session.tools().check(&asked, view.as_ref()).await;
+        let outcome = ToolOutcome::Failed(ToolOutput::text(session.failed(tool, arguments).await));
+        assert_eq!(known, Err(outcome.clone()), "{tool}");
+        assert!(format!("{outcome:?}").contains(text), "{tool}: {outcome:?}");
+    }
+    for (tool, arguments) in [
+        ("edit", edit("a.txt", "one")),
+        ("write", json!({ "path": "new/b.txt", "content": "x" })),
+        ("apply_patch", patch("*** Add File: new/c.txt\n+x")),
+        ("bash", json!({ "command": "ls" })),
+    ] {
+        let (call, view) = (call(tool, arguments), session.view());
+        assert_eq!(session.tools().check(&call, view.as_ref()).await, Ok(()), "{tool}");
+    }
+    assert_eq!(session.names("").await, ["a.ipynb", "a.txt"], "nothing is changed");
 }
 
 async fn a_change_of_a_file_that_a_rule_forbids_to_read_is_not_shown(kind: ViewKind) {

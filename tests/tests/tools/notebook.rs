@@ -38,7 +38,7 @@ async fn cells_are_read_by_their_numbers_and_changed_and_the_file_stays_a_notebo
     session.put("broken.ipynb", "{\"cells\": [");
     let broken = json!({ "path": "broken.ipynb", "action": "delete", "cell": 0 });
     let refused = session.failed("notebook", broken).await;
-    assert!(refused.starts_with("broken.ipynb was not changed: it is no JSON ("), "{refused}");
+    assert!(refused.starts_with("broken.ipynb was not changed: it is not JSON ("), "{refused}");
     let shown = session.said("read", json!({ "path": "broken.ipynb" })).await;
     assert_eq!(shown, "     1  {\"cells\": [", "as any other text");
 }

@@ -1,6 +1,6 @@
 //! What all built-in tools have in common.
 
-use engine::ports::{Access, AccessClass, Concurrency, SessionPurpose, ToolOutcome};
+use engine::ports::{Access, AccessClass, Concurrency, SessionPurpose, SpawnOffer, ToolOutcome};
 use protocol::ToolCall;
 use serde_json::{Value, json};
 use tools::{Builtins, ShownPart};
@@ -106,7 +106,8 @@ async fn a_tool_that_is_not_there_is_told_with_those_that_are() {
 #[test]
 async fn a_conversation_has_the_tools_of_a_task_but_its_end() {
     let purpose = SessionPurpose::Conversation;
-    let setting = Setting { purpose, ..Setting::default() };
+    let offer = Some(SpawnOffer { agents: Vec::new(), isolated: false });
+    let setting = Setting { purpose, offer, ..Setting::default() };
     let session = Session::with(ViewKind::Memory, setting).await;
     let names: Vec<_> = session.declarations().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(
@@ -188,11 +189,11 @@ async fn arguments_that_are_no_object_are_quoted() {
         read(failed).text
     };
     let failed = malformed("{\"path\": \"a\nb").await;
-    assert!(failed.starts_with("The arguments of read are no JSON ("), "{failed}");
+    assert!(failed.starts_with("The arguments of read are not JSON ("), "{failed}");
     assert!(failed.contains("They begin with: {\"path\": \"a\\nb"), "{failed}");
     assert!(failed.contains("Right arguments are, for instance: {\"path\":"), "{failed}");
     let failed = malformed("[1]").await;
-    assert!(failed.starts_with("The arguments of read are no JSON object."), "{failed}");
+    assert!(failed.starts_with("The arguments of read are not a JSON object."), "{failed}");
     assert!(malformed(&"x".repeat(1 << 20)).await.len() < 1000);
 }
 

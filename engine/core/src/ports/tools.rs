@@ -59,6 +59,19 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Fails if a call with these arguments cannot succeed as the files are now, so that it is not worth asking a
+    /// person about it. Nothing is changed.
+    ///
+    /// # Errors
+    /// The outcome that [`Tool::execute`] would have.
+    async fn check(
+        &self,
+        _arguments: &Map<String, Value>,
+        _view: &dyn WorkspaceView,
+    ) -> Result<(), ToolOutcome> {
+        Ok(())
+    }
+
     /// Runs one call, whose arguments match the schema. Errors are returned as an outcome.
     async fn execute(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome;
 }
@@ -85,6 +98,8 @@ pub struct ToolSpec {
 pub enum Visibility {
     /// The tool is declared.
     Declared,
+    /// The tool is declared where the session names it. A scripted model has it anyway.
+    OnRequest,
     /// The tool is not declared. Only a scripted model calls it.
     Hidden,
 }
@@ -98,8 +113,6 @@ pub struct Access {
     pub concurrency: Concurrency,
 }
 
-    /// The tool is declared where the session names it. A scripted model has it anyway.
-    OnRequest,
 /// The kind of access of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessClass {
@@ -153,6 +166,8 @@ pub struct ToolContext {
     pub background: Arc<dyn Background>,
     /// Starts subagents; `None` where there are none.
     pub subagents: Option<Subagents>,
+    /// Keeps what the call leaves to be applied or discarded by a later one.
+    pub pending: PendingSlot,
     /// Receives lines about the progress of the call.
     pub progress: LineSink,
     /// Cancels the call.
@@ -166,8 +181,6 @@ pub enum ChangeShown {
     Yes,
     /// A rule forbids to read them, or asks about it.
     No,
-    /// Keeps what the call leaves to be applied or discarded by a later one.
-    pub pending: PendingSlot,
 }
 
 /// The outcome of a call.

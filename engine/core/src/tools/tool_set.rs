@@ -116,9 +116,23 @@ impl ToolSet {
 
     /// Returns the change that a call would make, as a unified diff, if its tool knows it before.
     pub async fn preview(&self, call: &ToolCall, view: &dyn WorkspaceView) -> Option<String> {
-        let entry = self.find(&call.name).filter(|_| call.malformed.is_none())?;
-        let checked = entry.checked(call.arguments.clone()).ok()?;
+        let entry = self.find(&call.name)?;
+        let checked = entry.checked_call(call).ok()?;
         entry.tool.preview(&checked.arguments, view).await
+    }
+
+    /// Fails if a call cannot succeed as the files are now.
+    ///
+    /// # Errors
+    /// The outcome of the call.
+    pub async fn check(
+        &self,
+        call: &ToolCall,
+        view: &dyn WorkspaceView,
+    ) -> Result<(), ToolOutcome> {
+        let entry = self.find(&call.name).ok_or_else(|| failed(self.unknown(&call.name)))?;
+        let checked = entry.checked_call(call).map_err(failed)?;
+        entry.tool.check(&checked.arguments, view).await
     }
 
     /// Runs one call. Errors become outcomes.
@@ -126,7 +140,6 @@ impl ToolSet {
     /// # Panics
     /// Panics if the tool panics.
     pub async fn call(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
-        let failed = |message| ToolOutcome::Failed(ToolOutput::text(message));
         let Some(entry) = self.find(&call.name) else { return failed(self.unknown(&call.name)) };
         let spec = entry.spec();
         if let Err(error) = failpoint!(self.faults, &format!("tool.{}", spec.name)) {
@@ -139,10 +152,7 @@ impl ToolSet {
         if context.cancel.is_cancelled() {
             return failed("Operation aborted".to_owned());
         }
-        if let Some(text) = call.malformed {
-            return failed(malformed_arguments(spec, &text));
-        }
-        match entry.checked(call.arguments) {
+        match entry.checked_call(&call) {
             Ok(Repaired { arguments, repairs }) => {
                 let call = ToolCall { arguments, ..call };
                 let mut outcome = entry.tool.execute(call, context).await;
@@ -198,9 +208,12 @@ impl ToolEntry {
         repaired(arguments, checked_against(self.spec()), reshape)
     }
 
-    /// Returns the corrected arguments, or a message about what is wrong with them.
-    fn checked(&self, arguments: Map<String, Value>) -> Result<Repaired, String> {
-        let Repaired { arguments, repairs } = self.repaired(arguments);
+    /// Returns the corrected arguments of a call, or a message about what is wrong with them.
+    fn checked_call(&self, call: &ToolCall) -> Result<Repaired, String> {
+        if let Some(text) = &call.malformed {
+            return Err(malformed_arguments(self.spec(), text));
+        }
+        let Repaired { arguments, repairs } = self.repaired(call.arguments.clone());
         let value = Value::Object(arguments);
         let faults = self.schema.faults(&value);
         match value {
@@ -208,6 +221,10 @@ impl ToolEntry {
             _ => Err(invalid_arguments(self.spec(), &faults)),
         }
     }
+}
+
+fn failed(message: String) -> ToolOutcome {
+    ToolOutcome::Failed(ToolOutput::text(message))
 }
 
 fn checked_against(spec: &ToolSpec) -> &Value {
@@ -233,9 +250,9 @@ fn invalid_arguments(ToolSpec { name, example, .. }: &ToolSpec, faults: &[String
 
 fn malformed_arguments(ToolSpec { name, example, .. }: &ToolSpec, text: &str) -> String {
     let why = match serde_json::from_str::<Value>(text) {
-        Err(error) => format!("no JSON ({error})"),
+        Err(error) => format!("not JSON ({error})"),
         Ok(Value::Object(_)) => "nested too deeply".to_owned(),
-        Ok(_) => "no JSON object".to_owned(),
+        Ok(_) => "not a JSON object".to_owned(),
     };
     format!(
         "The arguments of {name} are {why}. They begin with: {}\nRight arguments are, for \

@@ -26,16 +26,16 @@ pub(crate) struct Notebook {
     end: &'static str,
 }
 
-/// Why a text is no notebook.
+/// Why a text is not a notebook.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotebookError {
-    #[error("it is no JSON ({0})")]
+    #[error("it is not JSON ({0})")]
     Json(#[from] serde_json::Error),
     #[error("it has no list of cells, as notebooks of format 4 have")]
     NoCells,
     #[error("cell {index} is none: there are {count}, counted from 0")]
     Bounds { index: usize, count: usize },
-    #[error("cell {0} is no object with a source")]
+    #[error("cell {0} is not an object with a source")]
     Cell(usize),
     #[error("edit and insert need content, which is the source of the cell")]
     NoContent,
@@ -212,7 +212,7 @@ fn push_lines(shown: &mut String, text: &str) {
     }
 }
 
-/// Returns the text of an output, and the types of what is no text.
+/// Returns the text of an output, and the types of what is not text.
 fn output_text(output: &Value) -> String {
     if let Some(text) = output.get("text") {
         return joined(Some(text));
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(old.readable(), "[cell 0: unknown]\n");
         assert_eq!(
             old.edit(0, "", None).unwrap_err().to_string(),
-            "cell 0 is no object with a source"
+            "cell 0 is not an object with a source"
         );
         old.insert(1, "x", CellType::Markdown).unwrap();
         assert!(!old.text().unwrap().contains("\"id\""), "cells of that version have none");

@@ -17,7 +17,7 @@ static WORK: Semaphore = Semaphore::const_new(1);
 /// An image that no model takes.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{path}` is no image that a model takes ({reason}); use bash, for instance file or convert"
+    "`{path}` is not an image that a model takes ({reason}); use bash, for instance file or convert"
 )]
 struct NoImage {
     path: String,
@@ -101,7 +101,7 @@ mod tests {
         bytes.truncate(bytes.len() / 2);
         for sizes in [ImageSizes::Fitted, ImageSizes::AsTheyAre] {
             let refused = output(bytes.clone(), sizes).await.unwrap_err();
-            assert!(refused.starts_with("`a.png` is no image that a model takes ("), "{refused}");
+            assert!(refused.starts_with("`a.png` is not an image that a model takes ("), "{refused}");
         }
     }
 }
