@@ -9,12 +9,13 @@ use engine::ports::{
     Access, AccessClass, Background, CommandOwner, CommandShell, Concurrency, Found,
     SessionPurpose, Tool, ToolContext, ToolEnv, ToolOutcome, ToolSpec, Visibility, WorkspaceView,
 };
-use protocol::{EditMode, ToolCall};
+use protocol::{Content, EditMode, ToolCall};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::display::visible_text;
 use crate::error::ToolError;
 use crate::judged::judged;
 pub(crate) use crate::session::{Session, run_blocking};
@@ -227,12 +228,31 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
             Ok(arguments) => self.tool.run(arguments, context).await,
             Err(error) => Err(error),
         };
-        ran.unwrap_or_else(|error| error.for_model(context.change_shown).into_outcome())
+        let outcome =
+            ran.unwrap_or_else(|error| error.for_model(context.change_shown).into_outcome());
+        visible_outcome(outcome)
     }
+}
+
+/// Returns an outcome whose texts have no character that controls a terminal, hides or reorders text: names,
+/// diffs and errors may have any.
+fn visible_outcome(mut outcome: ToolOutcome) -> ToolOutcome {
+    if let ToolOutcome::Output(output)
+    | ToolOutcome::Failed(output)
+    | ToolOutcome::Refused(output) = &mut outcome
+    {
+        for content in &mut output.content {
+            if let Content::Text { text } = content {
+                *text = visible_text(std::mem::take(text));
+            }
+        }
+    }
+    outcome
 }
 
 /// Returns the JSON Schema of arguments, without references and without keywords that are useless
 /// to a model.
+    outcome
 fn arguments_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

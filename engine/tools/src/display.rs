@@ -64,6 +64,14 @@ pub(crate) fn visible(line: &str) -> Cow<'_, str> {
     }
 }
 
+/// Does the same for a text of several lines.
+pub(crate) fn visible_text(text: String) -> String {
+    match text.split('\n').all(|line| matches!(visible(line), Cow::Borrowed(_))) {
+        true => text,
+        false => text.split('\n').map(visible).collect::<Vec<_>>().join("\n"),
+    }
+}
+
 /// Returns the longest beginning of `text` of at most `bytes` bytes.
 pub(crate) fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]

@@ -23,5 +23,6 @@ mod set;
 mod taken_back;
 mod todo_write;
 mod view;
+mod unseen;
 mod write;
 mod yielding;

@@ -115,7 +115,7 @@ fn a_task_uses_each_of_its_tools_with_what_only_the_one_before_has_said_and_its_
     let unused: Vec<_> = offered.filter(|tool| !used.iter().any(|name| name == tool)).collect();
     assert_eq!(unused, Vec::<&str>::new());
     assert_eq!(run("patches", "apply_patch"), NONCE);
-    assert_eq!(repository.text(&format!("made/{NONCE}.txt")), format!("patched {NONCE}\n"));
+    assert_eq!(repository.text(format!("made/{NONCE}.txt")), format!("patched {NONCE}\n"));
     assert!(repository.text("k2/q9.ipynb").contains(&format!("key-{NONCE}")));
     place.expect_nothing_left(&repository);
 }
