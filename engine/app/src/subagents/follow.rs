@@ -43,8 +43,10 @@ pub(super) async fn follow(
     cancel: &CancelToken,
 ) -> RunEnd {
     let controls = run.controls();
+    let mut abandoned = CancelOnDrop(Some(controls.clone()));
     let mut end = RunEnd::default();
     let mut questions: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+    let mut open: BTreeMap<QuestionId, CancelToken> = BTreeMap::new();
     let mut is_cancelled = false;
     loop {
         let event = tokio::select! {
@@ -58,15 +60,29 @@ pub(super) async fn follow(
             event = run.recv() => event,
             Some(()) = questions.next() => continue,
         };
-        let Some(event) = event else { return end };
+        let Some(event) = event else {
+            abandoned.0 = None;
+            return end;
+        };
         match &event.kind {
             EventKind::SessionEvent {
                 task: Some(task),
                 event: SessionEvent::QuestionAsked { question },
             } => {
                 if let Some(ask) = &ask {
+                    let withdrawn = CancelToken::default();
+                    open.insert(question.id, withdrawn.clone());
                     let question = of_subagent(task, question.clone());
-                    questions.push(Box::pin(answered(Arc::clone(ask), controls.clone(), question)));
+                    let asked = answered(Arc::clone(ask), controls.clone(), (question, withdrawn));
+                    questions.push(Box::pin(asked));
+                }
+            }
+            EventKind::SessionEvent {
+                event: SessionEvent::QuestionClosed { question_id, .. },
+                ..
+            } => {
+                if let Some(withdrawn) = open.remove(question_id) {
+                    withdrawn.cancel(CancelLevel::Gently);
                 }
             }
             kind => note(&mut end, kind, progress),
@@ -80,15 +96,31 @@ fn of_subagent(task: &TaskName, question: Question) -> Question {
     Question { text: format!("{task}: {}", question.text), tool_call_id: None, ..question }
 }
 
-/// Asks a question of a run in another session, and answers it in the run.
-async fn answered(ask: Arc<dyn Ask>, controls: RunControls, question: Question) {
+/// Asks a question of a run in another session, and answers it in the run, unless it is withdrawn.
+async fn answered(
+    ask: Arc<dyn Ask>,
+    controls: RunControls,
+    (question, withdrawn): (Question, CancelToken),
+) {
     let id = question.id;
     let of_session = Question { id: QuestionId::generate(), ..question };
-    let choice = match ask.ask(of_session.clone()).await {
-        Some(choice) => choice,
-        None => of_session.default,
+    let default = of_session.default.clone();
+    let choice = tokio::select! {
+        () = withdrawn.cancelled() => return,
+        choice = ask.ask(of_session) => choice.unwrap_or(default),
     };
     let _closed = controls.answer(id, choice).await; // the subagent may have ended meanwhile
+}
+
+/// Cancels a run that nobody follows to its end, because the session of its caller has crashed.
+struct CancelOnDrop(Option<RunControls>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(controls) = &self.0 {
+            controls.cancel(CancelLevel::Gently, Interruption::Interrupt);
+        }
+    }
 }
 
 fn note(end: &mut RunEnd, kind: &EventKind, progress: &LineSink) {

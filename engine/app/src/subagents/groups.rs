@@ -48,6 +48,7 @@ impl Group {
         };
         let lands = self.place == ItemPlace::Isolated && caller.mode != ApprovalMode::Ask;
         spec.isolation = isolation;
+        spec.label = Some(self.label());
         spec.merge = if lands { MergeMode::Patch } else { MergeMode::None };
         spec.jobs = app.subagents_at_once();
         spec.subfolder.clone_from(&repository.facts().subfolder);
@@ -59,6 +60,15 @@ impl Group {
             spec.needs = Default::default(); // the caller's tree is set up already
         }
         Ok(spec)
+    }
+
+    /// Returns what the run is called in lists.
+    fn label(&self) -> String {
+        let titles = self
+            .items
+            .iter()
+            .map(|(name, item)| item.item.description.clone().unwrap_or_else(|| name.to_string()));
+        one_line(&format!("subagents: {}", titles.collect::<Vec<_>>().join(", ")))
     }
 
     fn task(

@@ -2,7 +2,7 @@
 
 use config::AgentModels;
 use engine::ports::{Caller, Schemas as _, SpawnCall, SpawnItem, SpawnRefusal};
-use engine::subagents::{Choice, Wishes, choose, may_call, may_spawn};
+use engine::subagents::{Choice, Preferences, choose, may_call, may_spawn};
 use protocol::{AgentCatalog, AgentDefinition, ModelRoute, TaskLimits};
 use schema::{JsonSchemas, read_schema};
 use serde_json::{Value, json};
@@ -116,14 +116,14 @@ impl Resolving<'_> {
         notes: &mut Vec<String>,
     ) -> (ModelRoute, Option<Value>) {
         let models = self.agent_models.get(&agent.name).map_or(&[][..], Vec::as_slice);
-        let wishes = Wishes {
+        let preferences = Preferences {
             agent,
             models,
             schema: item.schema.as_ref().or(call.schema.as_ref()),
             caller_model: &caller.model,
             caller_schema: None,
         };
-        let Choice { model, schema, unavailable } = choose(wishes, self.named);
+        let Choice { model, schema, unavailable } = choose(preferences, self.named);
         if !unavailable.is_empty() {
             let name = model.name();
             let note = format!(

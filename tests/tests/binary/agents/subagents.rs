@@ -315,3 +315,30 @@ fn ctrl_c_ends_the_subagents_of_a_call_keeps_their_work_and_lands_nothing() {
     assert!(patch.contains("+of Copy"), "{patch}");
     place.expect_nothing_left(&repository);
 }
+
+#[test]
+fn the_example_of_the_page_about_subagents_does_what_it_says() {
+    let place = sandbox();
+    let repository = place.repository();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/subagents.md");
+    let page = std::fs::read_to_string(page).expect("there is such a page");
+    let block = |fence: &str| {
+        let (_, rest) = page.split_once(&format!("```{fence}\n")).expect("the page has it");
+        rest.split_once("```").expect("it ends").0.to_owned()
+    };
+    repository.write("subagents.toml", &block("toml subagents.toml"));
+    repository.commit("begin");
+    let greetings = ["bonjour.txt", "hallo.txt", "hola.txt", "ciao.txt"];
+    let count = || greetings.iter().filter(|path| repository.path(path).exists()).count();
+    let commands: Vec<_> = block("sh").lines().map(str::to_owned).collect();
+    let typed = |at: usize| {
+        let command = commands[at].replacen("regatta", &place.binary().display().to_string(), 1);
+        place.regatta(repository.root()).shell(&command).run().expect_code(0)
+    };
+    assert_eq!(typed(0).stdout, "Four greetings are in the tree.\n");
+    assert_eq!(count(), 4);
+    assert!(typed(1).stdout.contains("4-Italian"));
+    drop(typed(2));
+    assert_eq!((count(), commands.len()), (0, 3));
+    place.expect_nothing_left(&repository);
+}
