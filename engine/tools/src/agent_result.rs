@@ -12,7 +12,7 @@ use protocol::quote;
 use serde_json::Value;
 use similar::get_close_matches;
 
-use crate::artifact;
+use crate::artifact_file;
 use crate::display::MAX_FILE_BYTES;
 use crate::error::ToolError;
 use crate::plain_text::PlainText;
@@ -74,7 +74,7 @@ pub(crate) async fn open(
         return Err(AgentResultError::Missing { name: quote(name), hint });
     };
     if pointer.is_empty() {
-        return artifact::file(artifacts, artifact).await.map_err(cannot);
+        return artifact_file::open(artifacts, artifact).await.map_err(cannot);
     }
     let bytes = artifacts.read(&artifact, 0, MAX_FILE_BYTES).await.map_err(cannot)?;
     let not_json = |_error| AgentResultError::NotJson(shown.clone());

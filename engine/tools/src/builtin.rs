@@ -65,9 +65,16 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Inserts the schema of the task's result into the schema of the arguments that is declared to
-    /// the model. The arguments of calls are checked against the schema without this insertion.
-    fn declare(_schema: &mut Value, _result: &Value) {}
+    /// Returns whether sessions in this environment have the tool.
+    fn is_offered(_env: &ToolEnv) -> bool {
+        true
+    }
+
+    /// Returns the declaration for the model of a session in this environment, where it differs from the usual one.
+    /// The arguments of calls are checked against the usual schema.
+    fn declared(_usual: &ToolSpec, _env: &ToolEnv) -> Option<ToolSpec> {
+        None
+    }
 
     /// Classifies what a call reads and changes.
     fn classify(arguments: &Map<String, Value>) -> Access;
@@ -103,6 +110,14 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<ToolOutcome, ToolError>> + Send;
 }
 
+/// What a tool needs beside the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Requires {
+    Nothing,
+    /// The grammars of languages.
+    Syntax,
+}
+
 /// A part of a long result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShownPart {
@@ -119,14 +134,6 @@ pub(crate) fn title<T: Builtin>(mut arguments: Map<String, Value>) -> Option<Str
 }
 
 /// Returns the specification of a built-in tool.
-/// What a tool needs beside the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Requires {
-    Nothing,
-    /// The grammars of languages.
-    Syntax,
-}
-
 pub(crate) fn spec<T: Builtin>() -> ToolSpec {
     ToolSpec {
         name: T::NAME.to_owned(),
@@ -140,13 +147,10 @@ pub(crate) fn spec<T: Builtin>() -> ToolSpec {
 
 /// Builds a built-in tool for a session.
 pub(crate) fn build<T: Builtin>(spec: &Arc<ToolSpec>, session: &Arc<Session>) -> Arc<dyn Tool> {
-    let spec = match &session.env.schema {
+    let spec = match T::declared(spec, &session.env) {
         None => Arc::clone(spec),
-        Some(result) => {
-            let mut declared = ToolSpec::clone(spec);
-            T::declare(Arc::make_mut(&mut declared.parameters), result);
-            declared.checked = Some(Arc::clone(&spec.parameters));
-            Arc::new(declared)
+        Some(declared) => {
+            Arc::new(ToolSpec { checked: Some(Arc::clone(&spec.parameters)), ..declared })
         }
     };
     Arc::new(ToolAdapter { tool: T::new(session), spec, session: Arc::clone(session) })
@@ -182,6 +186,10 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
         self.tool.access(arguments)
     }
 
+    fn leaves_pending(&self) -> bool {
+        T::LEAVES_PENDING
+    }
+
     async fn find(&self, view: &dyn WorkspaceView, path: &str) -> Option<Found> {
         self.session.paths.find(view, path).await.ok()
     }
@@ -195,10 +203,6 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
         judged((paths, seen), view, self.tool.access(arguments).class).await;
         let arguments = serde_json::from_value(Value::Object(arguments.clone())).ok()?;
         self.tool.preview(arguments, view).await
-    fn leaves_pending(&self) -> bool {
-        T::LEAVES_PENDING
-    }
-
     }
 
     async fn check(
@@ -252,7 +256,6 @@ fn visible_outcome(mut outcome: ToolOutcome) -> ToolOutcome {
 
 /// Returns the JSON Schema of arguments, without references and without keywords that are useless
 /// to a model.
-    outcome
 fn arguments_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -106,6 +106,12 @@ impl Builtins {
         access.is_some_and(|access| matches!(access.class, AccessClass::Read(_)))
     }
 
+    /// Returns whether `tool` is one of these tools.
+    #[must_use]
+    pub fn has(tool: &str) -> bool {
+        entry(tool).is_some()
+    }
+
     /// Returns which part of a long result of `tool` people are shown.
     #[must_use]
     pub fn shown_part(tool: &str) -> ShownPart {
@@ -159,17 +165,17 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<Grep>(),
     Entry::of::<Find>(),
     Entry::of::<Ls>(),
+    Entry::of::<AstGrep>(),
+    Entry::of::<AstEdit>(),
     Entry::of::<TodoWrite>(),
+    Entry::of::<Task>(),
+    Entry::of::<ReportFinding>(),
     Entry::of::<Yield>(),
 ];
 
 /// The tool `panic`, which is not declared to models: only scenarios call it.
 pub(crate) const PANIC_TOOL: &[Entry] = &[Entry::of::<Panic>()];
-    Entry::of::<AstGrep>(),
-    Entry::of::<AstEdit>(),
 
-    Entry::of::<Task>(),
-    Entry::of::<ReportFinding>(),
 /// One row of the table.
 pub(crate) struct Entry {
     name: &'static str,
@@ -177,13 +183,15 @@ pub(crate) struct Entry {
     purpose: Option<SessionPurpose>,
     /// The mode of edits that offers the tool; all if absent.
     edit_mode: Option<EditMode>,
+    requires: Requires,
     shown_part: ShownPart,
     title: fn(Map<String, Value>) -> Option<String>,
     classify: fn(&Map<String, Value>) -> Access,
+    /// Returns whether sessions in such an environment have the tool.
+    is_offered: fn(&ToolEnv) -> bool,
     /// Returns the specification of the tool.
     pub(crate) spec: fn() -> ToolSpec,
     /// Builds the tool for a session.
-    requires: Requires,
     pub(crate) build: fn(&Arc<ToolSpec>, &Arc<Session>) -> Arc<dyn Tool>,
 }
 
@@ -193,15 +201,16 @@ impl Entry {
             name: T::NAME,
             purpose: T::PURPOSE,
             edit_mode: T::EDIT_MODE,
+            requires: T::REQUIRES,
             shown_part: T::SHOWN_PART,
             title: title::<T>,
             classify: T::classify,
+            is_offered: T::is_offered,
             spec: spec::<T>,
             build: build::<T>,
         }
     }
 
-            requires: T::REQUIRES,
     fn is_for(&self, purpose: SessionPurpose) -> bool {
         self.purpose.is_none_or(|only| only == purpose)
     }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use engine::ports::{Access, Concurrency, SessionPurpose, ToolContext, ToolOutcome};
+use engine::ports::{
+    Access, Concurrency, SessionPurpose, ToolContext, ToolEnv, ToolOutcome, ToolSpec,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -69,14 +71,17 @@ impl Builtin for Yield {
         arguments.insert("result".to_owned(), Value::Object(result));
     }
 
-    fn declare(schema: &mut Value, result: &Value) {
-        if let Some(data) = schema.pointer_mut(RESULT_POINTER) {
-            let said = data.get("description").cloned().unwrap_or_default();
-            *data = embedded(result);
-            if let Some(data) = data.as_object_mut() {
-                data.entry("description").or_insert(said);
-            }
+    // The schema of the task's result is part of that of the arguments.
+    fn declared(usual: &ToolSpec, env: &ToolEnv) -> Option<ToolSpec> {
+        let mut declared = usual.clone();
+        let schema = Arc::make_mut(&mut declared.parameters);
+        let data = schema.pointer_mut(RESULT_POINTER)?;
+        let said = data.get("description").cloned().unwrap_or_default();
+        *data = embedded(env.schema.as_ref()?);
+        if let Some(data) = data.as_object_mut() {
+            data.entry("description").or_insert(said);
         }
+        Some(declared)
     }
 
     fn new(session: &Arc<Session>) -> Self {

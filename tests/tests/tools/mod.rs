@@ -21,6 +21,7 @@ mod search;
 mod session;
 mod set;
 mod taken_back;
+mod task;
 mod todo_write;
 mod view;
 mod unseen;

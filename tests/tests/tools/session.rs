@@ -64,12 +64,14 @@ pub(crate) struct Setting {
     pub(crate) faults: &'static str,
     /// The user's shell.
     pub(crate) shell: Option<&'static str>,
+    /// The agents that it is offered.
+    pub(crate) offer: Option<SpawnOffer>,
     /// The tools that cannot be built.
     pub(crate) left_out: &'static [&'static str],
-}
-
     /// Knows the syntax of languages.
     pub(crate) syntax: Option<Arc<dyn Syntax>>,
+}
+
 impl Default for Setting {
     fn default() -> Self {
         let purpose = SessionPurpose::Task;
@@ -141,7 +143,7 @@ impl Session {
             purpose: setting.purpose,
             model: setting.model.to_owned(),
             is_scripted: setting.model.is_empty(),
-            spawn_offer: None,
+            spawn_offer: setting.offer,
         };
         let shells =
             Arc::new(UserShells::new(setting.shell.map(OsStr::new), &folder.path().join("shells")));
@@ -164,9 +166,9 @@ impl Session {
             artifacts: ArtifactFolders.open(&folder.path().join("artifacts")),
             background: background.clone(),
             subagents: None,
+            pending: tools.pending(),
             progress: Arc::new(|_line| {}),
             cancel: cancel.clone(),
-            pending: tools.pending(),
         };
         let tools = Arc::new(tools);
         Self { folder, workspace, tools, context, examples, commands, background, cancel }

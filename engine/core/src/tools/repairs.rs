@@ -76,7 +76,7 @@ impl Repairs {
             (false, false) => self.note("", &format!("{gone} is taken for {new}")),
             (false, true) => self.note("", &format!("{gone} is left out")),
             (true, _) => {
-                self.note("", "members with other names are taken for those of the schema")
+                self.note("", "parts in another form are taken for those of the schema")
             }
         }
     }
