@@ -27,7 +27,7 @@ over_both_views! {
     a_background_command_ends_at_its_timeout_and_a_wait_at_its_own,
     an_end_just_when_a_wait_is_over_is_told_with_the_end_of_the_output,
     a_profile_that_hangs_is_done_without_after_two_seconds,
-    the_snapshot_is_taken_when_a_session_begins_and_again_only_if_that_one_ended_before,
+    the_snapshot_is_taken_with_a_session_and_again_if_that_one_ended_before,
 }
 
 fn script(session: &Session, script: Script) {
@@ -212,9 +212,7 @@ async fn a_command_runs_in_the_shell_of_the_user_after_one_snapshot(kind: ViewKi
     assert_eq!(requests[1].script, r#"exec 2>&1; exec "$1" -c "$2""#);
 }
 
-async fn the_snapshot_is_taken_when_a_session_begins_and_again_only_if_that_one_ended_before(
-    kind: ViewKind,
-) {
+async fn the_snapshot_is_taken_with_a_session_and_again_if_that_one_ended_before(kind: ViewKind) {
     let setting = Setting { shell: Some("/bin/bash"), ..Setting::default() };
     let session = Session::with(kind, setting).await;
     let commands: Arc<dyn CommandOwner> = session.commands.clone();

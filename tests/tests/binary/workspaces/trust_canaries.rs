@@ -146,12 +146,16 @@ impl Hostile {
 
     /// Runs a task that says by canaries what it got.
     fn run(&self) -> Finished {
+        self.run_with("")
+    }
+
+    fn run_with(&self, options: &str) -> Finished {
         let script = self.filled(
             "test -z \"$OPENAI_API_KEY\" || touch '{C}/pass'; test -n \"$HOME\" || touch '{C}/keep_only'
              test ! -e secret.env || touch '{C}/carry'; case $PWD in '{R}'*) touch '{C}/in-place';; esac
              echo landed > landed.txt",
         );
-        let run = self.place.run_in(&self.repository).exec(&script);
+        let run = self.place.run_in(&self.repository).words(options).exec(&script);
         run.env("OPENAI_API_KEY", "sk-secret").run()
     }
 }
@@ -182,11 +186,31 @@ fn nothing_that_a_repository_names_runs_or_counts_before_it_is_trusted() {
 }
 
 #[test]
-fn no_command_that_only_looks_runs_anything_of_a_repository() {
+fn exactly_what_is_trusted_runs_and_counts_once_it_is_trusted() {
+    let hostile = Hostile::new();
+    let _trusted = hostile.regatta("trust --yes").expect_code(0);
+    assert_eq!(hostile.canaries(), Vec::<String>::new(), "it was only shown");
+    let run = hostile.run_with("--isolation worktree").expect_code(0);
+    // The others are in files, and below keys, that Regatta does not read.
+    let trusted = ["carry", "dir", "keep_only", "notify", "pass", "setup"];
+    assert_eq!(hostile.canaries(), trusted, "{run}");
+    assert!(hostile.repository.has("landed.txt"), "the project lands work: {run}");
+    let in_place = hostile.run_with("").expect_code(0);
+    assert!(hostile.canaries().contains(&"in-place".to_owned()), "{in_place}");
+    let printed = hostile.regatta("-p work").expect_code(0);
+    assert!(hostile.canaries().contains(&"model".to_owned()), "its model, unasked: {printed}");
+    // One byte of the file of settings that is about no command.
+    hostile.write(".regatta/config.yml", &SETTINGS.replace("wall: 20h", "wall: 21h"));
+    let changed = hostile.regatta("run --dry-run --exec true");
+    assert!(changed.stderr.contains("`limits.wall` has changed since you trusted it"), "{changed}");
+}
+
+#[test]
+fn no_command_that_starts_no_task_runs_anything_of_a_repository() {
     let hostile = Hostile::new();
     let none = Vec::<String>::new();
     let _kept = hostile.run().expect_code(0);
-    for words in [
+    let commands = [
         "runs",
         "runs show",
         "results",
@@ -204,8 +228,30 @@ fn no_command_that_only_looks_runs_anything_of_a_repository() {
         "trust",
         "trust --list",
         "runs retry --all --dry-run",
-    ] {
+        "agents",
+        "show landed.txt",
+        "logout nobody",
+        "schema settings",
+        "completions bash",
+        "man",
+        "help",
+        "apply",
+        "undo",
+        "runs retry --all",
+        "discard @",
+    ];
+    for words in commands {
         let said = hostile.regatta(words);
         assert_eq!(hostile.canaries(), none, "{words}: {said}");
     }
+    let help = hostile.regatta("--help").stdout;
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.split_whitespace().next());
+    // `run` is above, and `demo` works in a repository of its own.
+    let missing: Vec<_> = names
+        .filter(|name| !["run", "demo"].contains(name))
+        .filter(|name| !commands.iter().any(|words| words.split(' ').next() == Some(name)))
+        .collect();
+    assert_eq!(missing, none);
 }
