@@ -5,6 +5,7 @@ mod compiled_once;
 mod cycles;
 mod depth;
 mod flows;
+mod fronts;
 mod jobs;
 mod layers;
 mod library;
