@@ -29,7 +29,7 @@ impl Ask for TaskAsk {
     async fn ask(&self, question: Question) -> Option<String> {
         let deadline_ms = u64::try_from(DEADLINE.as_millis()).ok();
         let question = Question { deadline_ms, ..question };
-        let _waiting = self.waits.begin();
+        let _asking = self.waits.begin();
         let closing = CloseOnDrop { asked: self, id: question.id };
         let ask = |reply| TaskMessage::Wait(TaskWait::Ask(Box::new(question), reply));
         let mut answered = answer(&self.task, ask);
