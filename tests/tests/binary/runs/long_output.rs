@@ -74,22 +74,6 @@ fn value_line(value: &Value) -> String {
 }
 
 #[test]
-fn output_beyond_the_limit_is_left_out_and_told_and_the_task_goes_on() {
-    let place = sandbox();
-    let repository = place.repository();
-    let script = "yes | head -c 3000000; echo; echo done";
-    let run = place.run_in(&repository).words("--limit output=100KB").exec(script);
-    let finished = run.run().expect_code(0);
-    assert_eq!(finished.task("t1")["yield"], "done", "{finished}");
-    let output = place.home().output(&finished.run_name(), "t1");
-    let output = String::from_utf8(output).expect("it is text");
-    assert!((99_000..101_000).contains(&output.len()), "{}", output.len());
-    let told = "\n… 2900006 bytes left out …\n";
-    assert!(output.contains(told), "{:?}", &output[49_900..50_100]);
-    assert!(output.ends_with("y\ny\n\ndone\n"), "{:?}", &output[output.len() - 100..]);
-}
-
-#[test]
 fn a_model_reads_both_ends_of_long_output_and_where_the_rest_is() {
     let place = sandbox();
     let repository = place.repository();

@@ -6,32 +6,17 @@ use tests::sandbox::Plan;
 use crate::binary::sandbox;
 
 #[test]
-fn a_plan_that_makes_no_sense_is_refused_with_its_place_and_starts_nothing() {
+fn a_dry_run_prints_the_tasks_in_their_order_and_like_a_plan_that_makes_no_sense_starts_nothing() {
     let place = sandbox();
     let repository = place.repository();
     let before = (repository.tree(), repository.dot_git());
-    let key = "version = 1\n[[task]]\nid = \"a\"\nexec = \"true\"\npriorty = 1\n";
-    let cycle = Plan::default().task("a", "true").after(&["b"]).task("b", "true").after(&["a"]);
-    let of_later = Plan::default().top("agent = \"explore\"").task("a", "true");
-    for (plan, words) in [
-        (key.as_bytes().to_vec(), &["priorty", "priority", "5"][..]),
-        (cycle.text().into(), &["a", "b", "depend"]),
-        (of_later.text().into(), &["not implemented yet"]),
-        (vec![0xff; 100], &["utf-8"]),
-        (b"# a comment\n".repeat(1_000_000), &["MB"]),
-    ] {
-        place.run_in(&repository).words("--plan -").stdin(plan).run().expect_refusal(words);
-        assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new(), "{words:?}");
-        assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new(), "{words:?}");
+    let nothing_changed = || {
+        assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new());
+        assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new());
+        assert_eq!(place.home().workspaces(), Vec::<String>::new());
+        assert_eq!(place.home().stores().len(), 0, "nothing is made for a run that never starts");
         place.expect_nothing_left(&repository);
-    }
-}
-
-#[test]
-fn a_dry_run_prints_the_tasks_in_their_order_and_starts_nothing() {
-    let place = sandbox();
-    let repository = place.repository();
-    let before = (repository.tree(), repository.dot_git());
+    };
     let plan = Plan::default().task("second", "echo 2").after(&["first"]).task("first", "echo 1");
     let run = place.regatta(repository.root()).words("run --dry-run --plan -").stdin(plan.text());
     let finished = run.run().expect_code(0);
@@ -40,10 +25,17 @@ fn a_dry_run_prints_the_tasks_in_their_order_and_starts_nothing() {
     }
     let json = place.run_plan(&repository, &plan).words("--dry-run").run().expect_code(0).json();
     assert!(json.to_string().contains("\"second\""), "{json}");
-    assert_eq!(before.0.differences(&repository.tree()), Vec::<String>::new());
-    assert_eq!(before.1.differences(&repository.dot_git()), Vec::<String>::new());
-    assert_eq!(place.home().workspaces(), Vec::<String>::new());
-    assert_eq!(place.home().stores().len(), 0, "nothing was made for a run that was not started");
+    nothing_changed();
+
+    let key = "version = 1\n[[task]]\nid = \"a\"\nexec = \"true\"\npriorty = 1\n";
+    for (plan, words) in [
+        (key.as_bytes().to_vec(), &["priorty", "priority", "5"][..]),
+        (vec![0xff; 100], &["utf-8"]),
+        (b"# a comment\n".repeat(1_000_000), &["MB"]),
+    ] {
+        place.run_in(&repository).words("--plan -").stdin(plan).run().expect_refusal(words);
+        nothing_changed();
+    }
 }
 
 #[test]
