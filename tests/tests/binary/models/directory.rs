@@ -240,7 +240,6 @@ fn a_family_is_its_newest_model_with_a_key_in_one_line_and_two_apis_of_an_accoun
     for (key, name, model) in [
         ("OPENROUTER_API_KEY", "sonnet", "openrouter/anthropic/claude-sonnet-"),
         ("OPENAI_API_KEY", "gpt-5", "openai/gpt-5\n"),
-        ("GEMINI_API_KEY", "gemini-pro", "google/gemini-"),
     ] {
         let run = place.regatta(repository.root()).words("run --dry-run --model").arg(name);
         let done = run.arg("Do what is to be done.").env(key, "canary").run().expect_code(0);
