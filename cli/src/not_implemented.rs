@@ -46,7 +46,6 @@ const MISSING: &[Missing] = &[
     command("why", "why a task waits", "regatta runs show <RUN>"),
     command("budget", "raising a budget", "regatta run --limit cost=2.00USD TASK (of each task)"),
     command("workspaces", "listing workspaces", "regatta runs show <RUN>\nregatta diff <RUN/TASK>"),
-    command("agents", "listing agents", "regatta run --model MODEL TASK"),
     command("doctor", "checking the machine", "regatta run --dry-run --exec true\nregatta models"),
     command("batch", "running tasks over many repositories", "regatta run --repo A --repo B TASK"),
     command("serve", "serving other programs", "regatta run --json TASK\nregatta -p --mode json PROMPT (prints events)"),

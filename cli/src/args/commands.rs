@@ -9,8 +9,8 @@ use regatta::runs::{LandAgain, TargetWords};
 
 use super::targets::KeptArgs;
 use super::{
-    ConfigArgs, Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs, RunArgs,
-    RunsArgs, SettleArgs, ShowArgs, TargetsArgs, TrustArgs, help_text, run_help,
+    AgentsArgs, ConfigArgs, Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs,
+    RunArgs, RunsArgs, SettleArgs, ShowArgs, TargetsArgs, TrustArgs, help_text, run_help,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -90,6 +90,9 @@ pub enum Command {
     /// List the models that can be used
     #[command(long_about = help_text::MODELS, args_conflicts_with_subcommands = true)]
     Models(ModelsArgs),
+    /// List the agents to which sessions can give tasks, or show one
+    #[command(long_about = super::agents::HELP)]
+    Agents(AgentsArgs),
     /// Show the provider accounts in use, and what requests wait for
     #[command(long_about = help_text::GATES)]
     Gates,

@@ -1,5 +1,6 @@
 //! The command line: its grammar, its help, and how it is parsed.
 
+mod agents;
 mod approval_mode;
 mod commands;
 mod elsewhere;
@@ -20,6 +21,7 @@ mod targets;
 mod trust;
 mod verify;
 
+pub use agents::AgentsArgs;
 pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};

@@ -20,7 +20,7 @@ use super::resolve_run::EndedRun;
 use super::run::RunResult;
 use super::run_models::{add_known_models, known_models};
 use super::{
-    apply, config as settings_list, conflicts, demo, diff, discard, dry_run, gates, gc,
+    agents, apply, config as settings_list, conflicts, demo, diff, discard, dry_run, gates, gc,
     group_target, help, launch, login, logs, manual, models, project_settings, resolve_run,
     resolved_run, results, retry, run, run_group, runs, schema as schemas, show, trust, undo,
 };
@@ -66,6 +66,7 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
             }
         }),
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
+        Command::Agents(args) => agents::run(globals, args, &mut out),
         Command::Gates => gates::run(globals),
         Command::Trust(args) => trust::run(globals, args, &mut out),
         Command::Config(args) => settings_list::run(globals, args, &mut out),

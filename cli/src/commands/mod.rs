@@ -1,5 +1,6 @@
 //! The commands: one file each, and what they share.
 
+pub mod agents;
 pub mod apply;
 mod apply_output;
 mod approval_notes;

@@ -1,6 +1,7 @@
 //! Rendering of runs and results: progress on standard error, results on standard output. A run is
 //! rendered from a view that its events update.
 
+mod agent_text;
 mod answer;
 mod answers;
 mod call_details;
@@ -40,6 +41,7 @@ mod transcript;
 mod unverified;
 
 pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
+pub use agent_text::{agent_notes, agent_table, agent_text};
 pub use call_details::{CallDetails, call_details};
 pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
 pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use config::DataPaths;
 use engine::ports::{ArtifactStore as _, CancelToken, Clock, CommandOwner, LineSink};
 use futures_util::future::BoxFuture;
 use isolation::git_state_at;
@@ -15,10 +16,12 @@ use tools::UserShell;
 
 use super::approvals::SessionApprovals;
 use super::mentions::Mentions;
+use crate::render::{Terminal, agent_notes, agent_table};
 use crate::view::{ConversationPorts, Reader, UserCommand};
 use regatta::app_context::AppContext;
 use regatta::model::{LocalSources, ModelDirectory, UserModels};
 use regatta::session::ImageSizes;
+use regatta::trust::project_root;
 
 /// The most prompts of before that a conversation has.
 const PROMPTS: u32 = 1_000;
@@ -36,7 +39,7 @@ pub(crate) struct SessionPorts {
     /// The model with which the session began.
     model: ModelRoute,
     folder: PathBuf,
-    home: Option<PathBuf>,
+    places: DataPaths,
     images: ImageSizes,
     shell: UserShell,
     approvals: SessionApprovals,
@@ -64,7 +67,7 @@ impl SessionPorts {
             folder: folder.clone(),
             keep: app.settings.task_limits().output,
         };
-        let (home, images) = (app.places.home().map(Path::to_owned), app.image_sizes());
+        let (places, images) = (app.places.clone(), app.image_sizes());
         let (scope, history) = (None, history.ok());
         Self {
             directory,
@@ -73,7 +76,7 @@ impl SessionPorts {
             scope,
             model,
             folder,
-            home,
+            places,
             images,
             shell,
             approvals,
@@ -87,6 +90,14 @@ impl SessionPorts {
         self.scope = scope.map(|scope| scope.models.iter().map(ModelRoute::name).collect());
         self
     }
+}
+
+/// Returns the agents that there are in a folder, as a text.
+fn agents_of(places: &DataPaths, folder: &Path) -> String {
+    let catalog = config::agents::discover(places, &project_root(folder), folder);
+    let table = agent_table(&catalog, Terminal::here().stdout_room());
+    let notes = agent_notes(&catalog);
+    [&[table.trim_end().to_owned()], &notes[..]].concat().join("\n")
 }
 
 /// Returns the files that a prompt can name: those that git tracks, or those in the folder itself.
@@ -130,6 +141,12 @@ impl ConversationPorts for SessionPorts {
         Box::pin(self.approvals.clone().lines())
     }
 
+    fn agents(&self) -> BoxFuture<'static, String> {
+        let (places, folder) = (self.places.clone(), self.folder.clone());
+        let listed = tokio::task::spawn_blocking(move || agents_of(&places, &folder));
+        Box::pin(async move { listed.await.unwrap_or_default() }) // it does not panic
+    }
+
     fn files(&self) -> BoxFuture<'static, Vec<String>> {
         let folder = self.folder.clone();
         let listed = tokio::task::spawn_blocking(move || files_of(&folder));
@@ -137,7 +154,7 @@ impl ConversationPorts for SessionPorts {
     }
 
     fn mentions(&self, text: &str) -> Mentions {
-        Mentions::of(text, &self.folder, self.home.as_deref(), self.images)
+        Mentions::of(text, &self.folder, self.places.home(), self.images)
     }
 
     fn prompts(&self) -> Vec<String> {

@@ -34,6 +34,8 @@ pub(super) enum Command {
     /// Change which calls of tools are asked about, or show that, and the rules.
     Approvals(Option<ApprovalMode>),
     /// Show the work of an isolated session.
+    /// List the agents to which the model can give tasks.
+    Agents,
     Diff,
     /// Land it.
     Land,
@@ -84,6 +86,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("cost", "", "prints the tokens and the cost of this session, and how full its context is"),
     ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
     ("quit", "", "leaves; the session can be continued"),
+    ("agents", "", "lists the agents to which the model can give tasks"),
 ];
 
 /// The commands of an isolated session.
@@ -170,6 +173,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     if !all_names().chain(SYNONYMS).any(|command| command == name) {
         return Some(Err(unknown(name)));
     }
+        "agents" => Ok(Command::Agents),
     let command = match name {
         "model" => Ok(Command::Model(given)),
         "thinking" => {
@@ -186,8 +190,8 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
         "resume" => Ok(Command::Resume(given)),
         "fork" => Ok(Command::Fork(given)),
         "name" => given.map(Command::Name).ok_or_else(|| "`/name` needs a text".to_owned()),
-        "help" | "quit" | "exit" | "cost" | "new" | "clear" | "tree" | "diff" | "land"
-        | "discard"
+        "help" | "quit" | "exit" | "cost" | "agents" | "new" | "clear" | "tree" | "diff"
+        | "land" | "discard"
             if !value.is_empty() =>
         {
             Err(format!("`/{name}` takes no value"))
@@ -280,6 +284,7 @@ pub(super) fn help(form: InputForm, isolation: IsolationState) -> String {
         format!("{:<18} {what}\n", format!("/{name} {value}"))
     };
     commands(isolation).map(line).chain([WORDS.to_owned(), keys.to_owned()]).collect()
+        assert_eq!(parse("/agents"), Some(Ok(Command::Agents)));
 }
 
 #[cfg(test)]

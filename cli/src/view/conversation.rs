@@ -352,6 +352,7 @@ impl Shown<'_> {
                 Effect::Approvals(mode) => self.approvals(mode),
                 Effect::Compact(instructions) => {
                     let session = self.session;
+                Effect::Agents => self.list_agents(),
                     self.requests.push(Box::pin(async move {
                         Answered::Compacted(session.compact(instructions).await.map(drop))
                     }));

@@ -30,6 +30,9 @@ pub(crate) trait ConversationPorts {
     /// Returns lines that say which calls are asked about, refused or allowed, and why.
     fn approvals(&self) -> BoxFuture<'static, Vec<String>>;
 
+    /// Lists the agents to which the model can give tasks, on a thread of its own.
+    fn agents(&self) -> BoxFuture<'static, String>;
+
     /// Lists the files of the folder of the session, on a thread of its own.
     fn files(&self) -> BoxFuture<'static, Vec<String>>;
 

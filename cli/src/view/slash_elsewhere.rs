@@ -18,7 +18,6 @@ const UNDO: &str =
 const COMMANDS: &[(&str, &str)] = &[
     ("add", "@FILE in the input sends the file"),
     ("add-dir", "commands read any folder; @FILE in the input sends a file"),
-    ("agents", "`regatta run` runs prompts as tasks"),
     ("allow", "/approvals"),
     ("allowed-tools", "/approvals"),
     ("ask", "type the question"),
@@ -85,7 +84,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("stats", "/cost"),
     ("status", "/cost prints the tokens and the cost of this session"),
     ("stop", "Esc stops the model"),
-    ("subagents", "`regatta run` runs prompts as tasks"),
+    ("subagents", "/agents"),
     ("summarize", "/compact"),
     ("system", "--system-prompt replaces the system prompt"),
     ("tasks", "`regatta runs` lists the runs"),

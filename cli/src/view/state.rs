@@ -177,6 +177,8 @@ pub(super) enum Effect {
     SetThinking(ThinkingLevel),
     /// Change which calls of tools are asked about, or show that.
     Approvals(Option<ApprovalMode>),
+    /// List the agents.
+    Agents,
     /// Compact the conversation, with these instructions.
     Compact(Option<String>),
     /// Ask something of the sessions.

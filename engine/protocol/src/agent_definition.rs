@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Cost, Spawns, TaskLimits, ThinkingLevel};
+use crate::{Cost, FINDING_TOOL, Spawns, TaskLimits, ThinkingLevel};
 
 /// One agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -165,7 +165,7 @@ const COMPANIONS: [(&str, &str); 1] = [("bash", "job")];
 
 impl AgentDefinition {
     /// Returns the tools that this agent has below a caller with `caller_tools`: never one that the caller
-    /// lacks, but for `yield`, which returns the result.
+    /// lacks, but for those that make up its result: `yield`, and `report_finding` if it names that.
     #[must_use]
     pub fn tools_for(&self, caller_tools: &[String]) -> Vec<String> {
         let is_listed = |tool: &str| match &self.tools {
@@ -176,7 +176,11 @@ impl AgentDefinition {
         let is_denied = |tool: &str| self.denied_tools.iter().any(|denied| includes(denied, tool));
         let is_had = |tool: &&String| tool.as_str() != YIELD && is_listed(tool) && !is_denied(tool);
         let had = caller_tools.iter().filter(is_had).cloned();
-        had.chain([YIELD.to_owned()]).collect()
+        let wants_findings = self.tools.iter().flatten().any(|tool| tool == FINDING_TOOL);
+        let had_findings = caller_tools.iter().any(|tool| tool == FINDING_TOOL);
+        let findings = wants_findings && !had_findings && !is_denied(FINDING_TOOL);
+        let own = findings.then_some(FINDING_TOOL).into_iter().chain([YIELD]);
+        had.chain(own.map(str::to_owned)).collect()
     }
 
     /// Returns the limits of its tasks, where those of others are `usual`. A file of a project only lowers them.

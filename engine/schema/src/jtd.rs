@@ -1,53 +1,18 @@
 //! Schemas in JSON Type Definition (RFC 8927), as JSON Schemas. Which of the two a schema is shows in its
 //! words: people and models write both where a schema is asked for.
 
+mod language;
+
 use std::collections::BTreeSet;
 
 use protocol::quote_within;
 use serde_json::{Map, Value, json};
 
+use self::language::{Language, language};
 use crate::validator::{DEPTH, is_deeper};
 
 /// Words of other schemas that say something to people only, and are kept.
 const REMARKS: [&str; 4] = ["description", "title", "examples", "$comment"];
-
-/// Words that only JSON Schema has.
-const JSON_SCHEMA_WORDS: [&str; 30] = [
-    "$anchor",
-    "$defs",
-    "$dynamicRef",
-    "$id",
-    "$ref",
-    "$schema",
-    "allOf",
-    "anyOf",
-    "const",
-    "contains",
-    "dependentRequired",
-    "else",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "if",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minimum",
-    "not",
-    "oneOf",
-    "pattern",
-    "patternProperties",
-    "prefixItems",
-    "propertyNames",
-    "required",
-];
-
-/// Words that only JTD has.
-const JTD_WORDS: [&str; 7] =
-    ["elements", "mapping", "metadata", "nullable", "optionalProperties", "ref", "values"];
 
 /// The numbers of JTD that are whole, with their least and greatest values.
 const WHOLE: [(&str, i64, i64); 6] = [
@@ -96,37 +61,6 @@ pub fn is_jtd(schema: &Value) -> bool {
     !is_deeper(schema, DEPTH) && language(schema) == Some(Language::Jtd)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Language {
-    JsonSchema,
-    Jtd,
-}
-
-/// Returns the language of a schema, if it shows.
-fn language(schema: &Value) -> Option<Language> {
-    let members = schema.as_object()?;
-    let has = |word: &str| members.contains_key(word);
-    let kind = members.get("type");
-    let names_type =
-        |names: &[&str]| kind.and_then(Value::as_str).is_some_and(|it| names.contains(&it));
-    let is_json_type = kind.is_some_and(Value::is_array)
-        || names_type(&["object", "array", "number", "integer", "null"]);
-    let is_open = members.get("additionalProperties").is_some_and(Value::is_object);
-    if is_json_type || is_open || JSON_SCHEMA_WORDS.iter().any(|word| has(word)) {
-        return Some(Language::JsonSchema);
-    }
-    let is_jtd_type = names_type(&["float32", "float64", "timestamp"])
-        || WHOLE.iter().any(|(name, ..)| names_type(&[name]));
-    if is_jtd_type || JTD_WORDS.iter().any(|word| has(word)) {
-        return Some(Language::Jtd);
-    }
-    // An object in JSON Schema hardly ever lacks its type, and in JTD it has none.
-    let properties = members.get("properties")?.as_object()?;
-    let mut languages = properties.values().filter_map(language);
-    let is_other = kind.is_some() || languages.any(|it| it == Language::JsonSchema);
-    Some(if is_other { Language::JsonSchema } else { Language::Jtd })
-}
-
 /// Returns the JSON Schema that accepts the values that a schema in JTD accepts.
 ///
 /// # Errors
@@ -141,12 +75,12 @@ pub fn jtd_to_json_schema(schema: &Value) -> Result<Value, String> {
         Some(definitions) => object(definitions, "/definitions")?,
     };
     let converter = Converter { definitions };
-    let mut root = converter.schema(schema, "", Place::Root)?;
+    let mut root = converter.schema(schema, "", Position::Root)?;
     let mut converted = Map::new();
     for (name, definition) in definitions {
         converter.check_circle(name)?;
         let at = below("/definitions", name);
-        converted.insert(name.clone(), converter.schema(definition, &at, Place::Inside)?);
+        converted.insert(name.clone(), converter.schema(definition, &at, Position::Inside)?);
     }
     if let Some(root) = root.as_object_mut().filter(|_| !converted.is_empty()) {
         root.insert("$defs".to_owned(), converted.into());
@@ -156,7 +90,7 @@ pub fn jtd_to_json_schema(schema: &Value) -> Result<Value, String> {
 
 /// Where a schema stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Root,
     Inside,
     /// It is what a tag stands for.
@@ -169,10 +103,10 @@ struct Converter<'a> {
 
 impl Converter<'_> {
     /// Converts one schema. The depth was checked.
-    fn schema(&self, schema: &Value, at: &str, place: Place) -> Result<Value, String> {
+    fn schema(&self, schema: &Value, at: &str, position: Position) -> Result<Value, String> {
         let members = object(schema, at)?;
         let is_form = |word: &&str| {
-            let is_of_root = *word == "definitions" && place == Place::Root;
+            let is_of_root = *word == "definitions" && position == Position::Root;
             !is_of_root && !["nullable", "metadata"].contains(word) && !REMARKS.contains(word)
         };
         let mut words: Vec<&str> = members.keys().map(String::as_str).filter(is_form).collect();
@@ -184,12 +118,12 @@ impl Converter<'_> {
             ["enum"] => choices(&members["enum"], at)?,
             ["elements"] => {
                 let items =
-                    self.schema(&members["elements"], &below(at, "elements"), Place::Inside)?;
+                    self.schema(&members["elements"], &below(at, "elements"), Position::Inside)?;
                 map(json!({ "type": "array", "items": items }))
             }
             ["values"] => {
                 let values =
-                    self.schema(&members["values"], &below(at, "values"), Place::Inside)?;
+                    self.schema(&members["values"], &below(at, "values"), Position::Inside)?;
                 map(json!({ "type": "object", "additionalProperties": values }))
             }
             ["discriminator", "mapping"] => self.tagged(members, at)?,
@@ -203,12 +137,18 @@ impl Converter<'_> {
             }
             _ => {
                 let words = quote_within(&words.join(", "), 80);
-                return Err(format!("{}: no form of JTD has the words {words}", shown(at)));
+                return Err(format!(
+                    "{}: no form of JTD has the words {words}",
+                    display_pointer(at)
+                ));
             }
         };
         if flag(members, "nullable", at)? {
-            if place == Place::Mapping {
-                return Err(format!("{}: what a tag stands for cannot be null", shown(at)));
+            if position == Position::Mapping {
+                return Err(format!(
+                    "{}: what a tag stands for cannot be null",
+                    display_pointer(at)
+                ));
             }
             converted = nullable(converted);
         }
@@ -223,7 +163,10 @@ impl Converter<'_> {
         let name = text(name, &below(at, "ref"))?;
         if !self.definitions.contains_key(name) {
             let name = quote_within(name, 60);
-            return Err(format!("{}: there is no definition `{name}`", shown(&below(at, "ref"))));
+            return Err(format!(
+                "{}: there is no definition `{name}`",
+                display_pointer(&below(at, "ref"))
+            ));
         }
         // A reference is part of a URI.
         let mut path = String::new();
@@ -248,7 +191,7 @@ impl Converter<'_> {
                 None => return Ok(()),
             }
         }
-        let place = shown(&below("/definitions", name));
+        let place = display_pointer(&below("/definitions", name));
         Err(format!("{place}: it leads to itself, and to nothing else"))
     }
 
@@ -263,9 +206,9 @@ impl Converter<'_> {
             let at = below(at, word);
             for (name, schema) in object(given, &at)? {
                 let at = below(&at, name);
-                let schema = self.schema(schema, &at, Place::Inside)?;
+                let schema = self.schema(schema, &at, Position::Inside)?;
                 if properties.insert(name.clone(), schema).is_some() {
-                    return Err(format!("{}: it is in `properties`, too", shown(&at)));
+                    return Err(format!("{}: it is in `properties`, too", display_pointer(&at)));
                 }
                 if word == "properties" {
                     required.push(name.clone());
@@ -288,14 +231,17 @@ impl Converter<'_> {
         let mut variants = Vec::new();
         for (name, schema) in object(&members["mapping"], &at)? {
             let at = below(&at, name);
-            let mut variant = self.schema(schema, &at, Place::Mapping)?;
+            let mut variant = self.schema(schema, &at, Position::Mapping)?;
             let Some(properties) = variant.get_mut("properties").and_then(Value::as_object_mut)
             else {
-                return Err(format!("{}: it has no properties", shown(&at)));
+                return Err(format!("{}: it has no properties", display_pointer(&at)));
             };
             let constant = json!({ "const": name });
             if properties.insert(tag.to_owned(), constant).is_some() {
-                return Err(format!("{}: it has the tag among its properties", shown(&at)));
+                return Err(format!(
+                    "{}: it has the tag among its properties",
+                    display_pointer(&at)
+                ));
             }
             let mut required = vec![Value::from(tag)];
             required.extend(variant["required"].as_array().into_iter().flatten().cloned());
@@ -324,12 +270,17 @@ fn simple(kind: &Value, at: &str) -> Result<Map<String, Value>, String> {
         "timestamp" => {
             Ok(map(json!({ "type": "string", "format": "date-time", "pattern": TIMESTAMP })))
         }
-        other => Err(format!("{}: `{}` is no type of JTD", shown(&at), quote_within(other, 60))),
+        other => Err(format!(
+            "{}: `{}` is no type of JTD",
+            display_pointer(&at),
+            quote_within(other, 60)
+        )),
     }
 }
 
 fn choices(given: &Value, at: &str) -> Result<Map<String, Value>, String> {
-    let wrong = || format!("{}: it must be a list of different texts", shown(&below(at, "enum")));
+    let wrong =
+        || format!("{}: it must be a list of different texts", display_pointer(&below(at, "enum")));
     let choices = given.as_array().filter(|it| !it.is_empty()).ok_or_else(wrong)?;
     let names: Option<BTreeSet<_>> = choices.iter().map(Value::as_str).collect();
     if names.is_none_or(|names| names.len() < choices.len()) {
@@ -357,16 +308,18 @@ fn flag(members: &Map<String, Value>, word: &str, at: &str) -> Result<bool, Stri
     match members.get(word) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_other) => Err(format!("{}: it must be true or false", shown(&below(at, word)))),
+        Some(_other) => {
+            Err(format!("{}: it must be true or false", display_pointer(&below(at, word))))
+        }
     }
 }
 
 fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, String> {
-    value.as_object().ok_or_else(|| format!("{}: it must be an object", shown(at)))
+    value.as_object().ok_or_else(|| format!("{}: it must be an object", display_pointer(at)))
 }
 
 fn text<'a>(value: &'a Value, at: &str) -> Result<&'a str, String> {
-    value.as_str().ok_or_else(|| format!("{}: it must be a text", shown(at)))
+    value.as_str().ok_or_else(|| format!("{}: it must be a text", display_pointer(at)))
 }
 
 fn map(value: Value) -> Map<String, Value> {
@@ -382,7 +335,7 @@ fn below(at: &str, name: &str) -> String {
 }
 
 /// Returns a pointer as a message names it.
-fn shown(at: &str) -> String {
+fn display_pointer(at: &str) -> String {
     if at.is_empty() { "the schema".to_owned() } else { quote_within(at, 120) }
 }
 

@@ -142,11 +142,11 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("indicatif", &["regatta-cli"]),
     ("jiff", &["regatta-protocol", "regatta-cli"]),
     ("jsonschema", &["regatta-schema"]),
+    // For the tests of our own conversion.
+    ("jtd", &["regatta-schema", "regatta-tests"]),
     ("libc", &["regatta-exec", "regatta-isolation"]),
     ("libmimalloc-sys", &["regatta-cli"]),
     ("mimalloc", &["regatta-cli", "regatta-benches"]),
-    // For the tests of our own conversion.
-    ("jtd", &["regatta-schema"]),
     ("minijinja", &["regatta-engine"]),
     ("nucleo-matcher", &["regatta-cli"]),
     ("oauth2", &["regatta-providers"]),

@@ -257,7 +257,6 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["why", "r0000/t1"],
         &["budget", "r0000", "--add", "cost=1"],
         &["workspaces", "list"],
-        &["agents"],
         &["doctor"],
         &["batch", "init"],
         &["serve"],

@@ -6,7 +6,7 @@ use protocol::{ApprovalMode, BashExecution, Failure, ModelRoute, ThinkingLevel};
 
 use super::Shown;
 use super::sessions::SessionAnswer;
-use crate::view::entry::NoteKind;
+use crate::view::entry::{Entry, NoteKind};
 use crate::view::state::{Effect, WorkAnswer};
 
 /// The answer of the session to a request.
@@ -19,6 +19,7 @@ pub(super) enum Answered {
     Kept(Result<(), Failure>),
     Files(Vec<String>),
     Approvals(Vec<String>),
+    Agents(String),
     Question(Result<(), AnswerError>),
     Work(WorkAnswer),
 }
@@ -36,6 +37,12 @@ impl Shown<'_> {
                 self.requests.push(Box::pin(lines.map(Answered::Approvals)));
             }
         }
+    }
+
+    /// Has the agents listed.
+    pub(super) fn list_agents(&mut self) {
+        let listed = self.ports.agents();
+        self.requests.push(Box::pin(listed.map(Answered::Agents)));
     }
 
     /// Applies the answer to a request, of the session or of the rest of the program.
@@ -57,6 +64,7 @@ impl Shown<'_> {
                 level.into_iter().for_each(|level| self.view.thinking_set(level));
             }
             Answered::Work(answer) => self.work_answered(answer),
+            Answered::Agents(text) => self.view.print(Entry::Text(text)),
             Answered::Approvals(lines) => self.view.list_approvals(lines),
             Answered::Files(files) => self.view.set_files(files),
             Answered::Compacted(Ok(())) | Answered::Question(Ok(())) => {}

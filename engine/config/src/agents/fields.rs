@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::field_names::{IDLE, plain};
 use super::frontmatter::Field;
 use super::model_words::{is_of_caller, level, model};
-use super::tool_words::{CHANGING, Separator, tool, words};
+use super::tool_words::{CHANGING, Separator, split_list, tool};
 use crate::nearest::nearest;
 use crate::quantity::{parse_cost, parse_count, parse_duration, parse_size};
 use crate::raw_json::to_json;
@@ -157,7 +157,7 @@ impl Draft {
                 names.into_iter().filter(|name| !name.is_empty()).collect()
             }
             value => match value.as_name() {
-                Some(text) => words(&text, separator),
+                Some(text) => split_list(&text, separator),
                 None => {
                     self.warn(
                         field.line,
@@ -197,7 +197,7 @@ impl Draft {
             let found = self.tool_of(field, &word);
             match (found.as_str(), tool(&word).only) {
                 ("task", Some(names)) => {
-                    self.spawns = Some(spawns(words(&names, Separator::Comma)))
+                    self.spawns = Some(spawns(split_list(&names, Separator::Comma)))
                 }
                 (_, Some(only)) if !only.is_empty() => {
                     let message = format!(

@@ -81,6 +81,7 @@ const HERE: &[&str] = &[
     "lsp",
     "notebook",
     "read",
+    "report_finding",
     "task",
     "todo_write",
     "web_search",
@@ -125,7 +126,7 @@ pub(super) enum Separator {
 }
 
 /// Returns the words of a list in one text. What stands in parentheses is part of its word.
-pub(super) fn words(list: &str, separator: Separator) -> Vec<String> {
+pub(super) fn split_list(list: &str, separator: Separator) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut depth = 0_usize;
     for letter in list.chars() {
@@ -161,11 +162,11 @@ mod tests {
     fn words_are_split_outside_of_parentheses() {
         let tools = "Read, Bash(git add:*, git commit:*)  Grep,,";
         assert_eq!(
-            words(tools, Separator::CommaOrSpace),
+            split_list(tools, Separator::CommaOrSpace),
             ["Read", "Bash(git add:*, git commit:*)", "Grep"]
         );
-        assert_eq!(words("a b, c", Separator::Comma), ["a b", "c"]);
-        assert_eq!(words("Bash(((, Read", Separator::CommaOrSpace), ["Bash(((, Read"]);
+        assert_eq!(split_list("a b, c", Separator::Comma), ["a b", "c"]);
+        assert_eq!(split_list("Bash(((, Read", Separator::CommaOrSpace), ["Bash(((, Read"]);
         let only = tool("Bash(git:*)");
         assert_eq!((&*only.tool, only.only.as_deref()), ("bash", Some("git:*")));
         assert_eq!(tool("mcp__docs__Search").tool, "mcp__docs__Search");

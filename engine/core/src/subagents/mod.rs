@@ -3,5 +3,5 @@
 mod precedence;
 mod spawn_rules;
 
-pub use precedence::{Choice, Wishes, choose};
+pub use precedence::{Choice, Preferences, choose};
 pub use spawn_rules::{may_call, may_spawn};

@@ -8,7 +8,7 @@ const ROLES: [&str; 4] = ["default", "smol", "slow", "plan"];
 
 /// What is said about one subagent.
 #[derive(Clone, Copy, Debug)]
-pub struct Wishes<'a> {
+pub struct Preferences<'a> {
     /// Its agent.
     pub agent: &'a AgentDefinition,
     /// The models that the user's settings give the agent, the first that can be had.
@@ -37,8 +37,8 @@ pub struct Choice {
 /// - Model: the settings, then the file of the agent, then the caller's.
 /// - Thinking: what stands behind the model, then the file of the agent, then what is usual for the model.
 /// - Schema: the file of the agent, then the call, then the caller's.
-pub fn choose(wishes: Wishes<'_>, named: impl Fn(&str) -> Option<ModelRoute>) -> Choice {
-    let Wishes { agent, models, schema, caller_model, caller_schema } = wishes;
+pub fn choose(preferences: Preferences<'_>, named: impl Fn(&str) -> Option<ModelRoute>) -> Choice {
+    let Preferences { agent, models, schema, caller_model, caller_schema } = preferences;
     let mut unavailable: Vec<String> = Vec::new();
     let mut wanted = models.iter().chain(&agent.models);
     let found = wanted.find_map(|name| {
@@ -109,14 +109,14 @@ mod tests {
             (&[], &["slow:high", "here/file"], "here/file", &[]),
         ] {
             let settings: Vec<_> = settings.iter().map(|it| (*it).to_owned()).collect();
-            let wishes = Wishes {
+            let preferences = Preferences {
                 agent: &agent(file, None),
                 models: &settings,
                 schema: None,
                 caller_model: &route("here/caller:low"),
                 caller_schema: None,
             };
-            let choice = choose(wishes, named);
+            let choice = choose(preferences, named);
             assert_eq!(choice.model, route(expected), "{settings:?} {file:?}");
             assert_eq!(choice.unavailable, unavailable, "{settings:?} {file:?}");
         }
@@ -133,14 +133,14 @@ mod tests {
             // The caller's model goes on as the caller has it.
             ("gone/m:high", None, Some(low)),
         ] {
-            let wishes = Wishes {
+            let preferences = Preferences {
                 agent: &agent(&[model], file),
                 models: &[],
                 schema: None,
                 caller_model: &route("here/caller:low"),
                 caller_schema: None,
             };
-            assert_eq!(choose(wishes, named).model.thinking, expected, "{model} {file:?}");
+            assert_eq!(choose(preferences, named).model.thinking, expected, "{model} {file:?}");
         }
     }
 
@@ -154,14 +154,14 @@ mod tests {
             (None, None, None, None),
         ] {
             let agent = AgentDefinition { output: of_file.cloned(), ..agent(&[], None) };
-            let wishes = Wishes {
+            let preferences = Preferences {
                 agent: &agent,
                 models: &[],
                 schema: of_call,
                 caller_model: &route("here/caller"),
                 caller_schema: of_caller,
             };
-            assert_eq!(choose(wishes, named).schema.as_ref(), expected);
+            assert_eq!(choose(preferences, named).schema.as_ref(), expected);
         }
     }
 }

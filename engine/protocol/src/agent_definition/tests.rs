@@ -102,6 +102,7 @@ fn a_list_of_tools_means_those_that_do_the_same_work() {
         (Some(&["read", "task"]), &["task"], any(), "read yield"),
         (Some(&[]), &[], Spawns::None, "yield"),
         (Some(&["fetch"]), &[], Spawns::None, "yield"),
+        (Some(&["read", "report_finding"]), &[], Spawns::None, "read report_finding yield"),
     ] {
         let agent = agent(tools, denied, spawns);
         assert_eq!(agent.tools_for(&caller).join(" "), expected, "{agent:?}");

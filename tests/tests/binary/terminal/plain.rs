@@ -71,7 +71,7 @@ fn on_a_dumb_terminal_a_conversation_is_plain_lines_without_an_escape() {
 }
 
 /// Commands of other agents, and some that are almost one of this program.
-const ELSEWHERE: &str = "add add-dir agents bashes bug changelog clean commit config context \
+const ELSEWHERE: &str = "add add-dir bashes bug changelog clean commit config context \
     continue copy debug doctor editor effort export feedback history hooks ide init list login \
     logout mcp memory mention mode models output-style permissions plan plugin prompts redo rename reset \
     review rewind run sandbox save sessions settings share skills stats status stop subagents summarize \
@@ -92,6 +92,9 @@ fn a_slash_command_of_another_agent_says_what_does_the_same_here_and_reaches_no_
         let instead = text.split_once(&refused).expect("it is there").1.lines().next();
         assert!(instead.is_some_and(|it| !it.is_empty() && it != "see /help"), "{name}: {text}");
     }
+    // This one is here, too.
+    screen.type_line("/agents");
+    screen.until("the agents", |text| text.contains("quick_task") && text.contains("bundled"));
     screen.type_line("hello");
     let answer = model.next();
     assert_eq!(answer.prompts(), ["hello"], "nothing else was sent");
