@@ -86,6 +86,9 @@ impl AgentActivity {
             _other => {}
         }
         match event {
+            SessionEvent::MessageEnd { message: Message::ToolResult(result) } => {
+                self.usage = self.usage + result.usage_of_subagents().unwrap_or(Usage::ZERO);
+            }
             SessionEvent::MessageEnd { message: Message::Assistant(answer) } => {
                 self.usage = self.usage + answer.usage;
                 self.note_model(answer);

@@ -19,6 +19,7 @@ mod landing;
 mod ledger;
 mod message;
 mod message_blocks;
+mod message_usage;
 mod model_route;
 mod name;
 mod needs;

@@ -197,7 +197,7 @@ const TYPES: [&str; 16] = [
 ];
 
 impl SessionEntry {
-    /// Returns the entry of a message that is no input. That of an extension has a type of its own.
+    /// Returns the entry of a message that is not an input. That of an extension has a type of its own.
     #[must_use]
     pub fn message(message: impl Into<SessionMessage>) -> Self {
         match message.into() {
@@ -226,10 +226,7 @@ impl SessionEntry {
             let usage = details.as_ref()?.get("usage")?;
             return Usage::deserialize(usage).ok();
         }
-        match self.model_message() {
-            Some(Message::Assistant(answer)) => Some(answer.usage),
-            Some(Message::User(_) | Message::ToolResult(_)) | None => None,
-        }
+        self.model_message()?.usage()
     }
 }
 

@@ -385,9 +385,9 @@ impl Conversation {
 
     /// Adds a message that is in the log already.
     pub(super) fn add(&mut self, message: Arc<Message>, entry: EntryId) {
+        self.usage.used = self.usage.used + message.usage().unwrap_or(Usage::ZERO);
         if let Message::Assistant(answer) = &*message {
             self.usage.turns = self.usage.turns.saturating_add(1);
-            self.usage.used = self.usage.used + answer.usage;
             self.call_ids.extend(answer.calls().map(|call| call.id.clone()));
             if answer.usage.tokens() > 0 {
                 self.measured = Some(self.messages.len());

@@ -326,7 +326,7 @@ fn the_example_of_the_page_about_subagents_does_what_it_says() {
         let (_, rest) = page.split_once(&format!("```{fence}\n")).expect("the page has it");
         rest.split_once("```").expect("it ends").0.to_owned()
     };
-    repository.write("subagents.toml", &block("toml subagents.toml"));
+    repository.write("subagents.toml", block("toml subagents.toml"));
     repository.commit("begin");
     let greetings = ["bonjour.txt", "hallo.txt", "hola.txt", "ciao.txt"];
     let count = || greetings.iter().filter(|path| repository.path(path).exists()).count();
