@@ -110,11 +110,6 @@ impl Approver {
         self.gate().shell()
     }
 
-    /// Returns the shell of commands at this moment.
-    pub(super) fn shell(&self) -> CommandShell {
-        self.gate().shell()
-    }
-
     /// Returns the turn of the next call.
     pub(super) fn turn(&self) -> Turn {
         self.turns.next()

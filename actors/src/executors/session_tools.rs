@@ -129,7 +129,6 @@ impl SessionTools {
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
         let approver = Approver::new((gate, mode), ask, trust);
         set.prepare(approver.shell(), &commands, background.as_ref());
-        set.prepare(approver.shell(), &commands, background.as_ref());
         Self { set, left_out, task, spawning, commands, view, artifacts, background, approver }
     }
 
