@@ -40,8 +40,8 @@ mod three_way;
 mod transcript;
 mod unverified;
 
-pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
 pub use agent_text::{agent_notes, agent_table, agent_text};
+pub use answer::{Answer, AnswerPart, answer_lines, answer_text};
 pub use call_details::{CallDetails, call_details};
 pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
 pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};

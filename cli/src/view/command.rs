@@ -33,9 +33,9 @@ pub(super) enum Command {
     Cost,
     /// Change which calls of tools are asked about, or show that, and the rules.
     Approvals(Option<ApprovalMode>),
-    /// Show the work of an isolated session.
     /// List the agents to which the model can give tasks.
     Agents,
+    /// Show the work of an isolated session.
     Diff,
     /// Land it.
     Land,
@@ -85,8 +85,8 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("compact", "[TEXT]", "replaces older messages by a summary; TEXT says what matters"),
     ("cost", "", "prints the tokens and the cost of this session, and how full its context is"),
     ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
-    ("quit", "", "leaves; the session can be continued"),
     ("agents", "", "lists the agents to which the model can give tasks"),
+    ("quit", "", "leaves; the session can be continued"),
 ];
 
 /// The commands of an isolated session.
@@ -173,7 +173,6 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     if !all_names().chain(SYNONYMS).any(|command| command == name) {
         return Some(Err(unknown(name)));
     }
-        "agents" => Ok(Command::Agents),
     let command = match name {
         "model" => Ok(Command::Model(given)),
         "thinking" => {
@@ -198,6 +197,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
         }
         "help" => Ok(Command::Help),
         "cost" => Ok(Command::Cost),
+        "agents" => Ok(Command::Agents),
         "new" | "clear" => Ok(Command::New),
         "tree" => Ok(Command::Tree),
         "diff" => Ok(Command::Diff),

@@ -350,9 +350,9 @@ impl Shown<'_> {
                     self.requests.push(Box::pin(set));
                 }
                 Effect::Approvals(mode) => self.approvals(mode),
+                Effect::Agents => self.list_agents(),
                 Effect::Compact(instructions) => {
                     let session = self.session;
-                Effect::Agents => self.list_agents(),
                     self.requests.push(Box::pin(async move {
                         Answered::Compacted(session.compact(instructions).await.map(drop))
                     }));
