@@ -284,7 +284,6 @@ pub(super) fn help(form: InputForm, isolation: IsolationState) -> String {
         format!("{:<18} {what}\n", format!("/{name} {value}"))
     };
     commands(isolation).map(line).chain([WORDS.to_owned(), keys.to_owned()]).collect()
-        assert_eq!(parse("/agents"), Some(Ok(Command::Agents)));
 }
 
 #[cfg(test)]
@@ -308,6 +307,7 @@ mod tests {
         {
             assert_eq!(parse(text), None, "{text}");
         }
+        assert_eq!(parse("/agents"), Some(Ok(Command::Agents)));
         assert_eq!(parse("/approvals"), Some(Ok(Command::Approvals(None))));
         assert_eq!(parse("/approvals ask"), Some(Ok(Command::Approvals(Some(ApprovalMode::Ask)))));
         assert!(matches!(parse("/approvals never"), Some(Err(_))));
