@@ -36,7 +36,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("anthropic", "regatta login anthropic"),
     ("api", "regatta -p --mode json PROMPT (prints events)"),
     ("app-server", "regatta -p --mode json PROMPT (prints events)"),
-    ("approvals", "regatta config approvals"),
+    (
+        "approvals",
+        "regatta config approvals (lists the settings)\n\
+         regatta --approval-mode yolo (asks about nothing)\n/approvals (in a conversation)",
+    ),
     ("approve", "regatta apply <RUN>"),
     ("ask", "regatta -p <PROMPT>"),
     ("auth", "regatta login"),

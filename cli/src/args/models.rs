@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Subcommand};
 use config::Secret;
+use regatta::error::Error;
+use regatta::text::shell_word;
 
 /// The arguments of `regatta models`.
 #[derive(Args, Clone, Debug, Default)]
@@ -16,7 +18,7 @@ pub struct ModelsArgs {
 
     /// List models with this in their name, or that match this glob
     #[arg(value_name = "PATTERN")]
-    pub pattern: Option<String>,
+    pub words: Vec<String>,
 
     /// List models that cannot be used as well, and why
     #[arg(long, action = ArgAction::SetTrue)]
@@ -48,7 +50,22 @@ impl ModelsArgs {
     /// Returns the arguments that list the models that can be used, of a pattern if there is one.
     #[must_use]
     pub fn of_usable(pattern: Option<String>) -> Self {
-        Self { pattern, ..Self::default() }
+        Self { words: pattern.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Returns the pattern. `models list` and `models show NAME` are what other programs have.
+    ///
+    /// # Errors
+    /// There are several patterns.
+    pub fn pattern(&self) -> Result<Option<&str>, Error> {
+        match self.words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] | ["list" | "ls"] => Ok(None),
+            [pattern] | ["list" | "ls" | "show" | "get" | "search" | "info", pattern] => {
+                Ok(Some(pattern))
+            }
+            [first, ..] => Err(Error::usage("this command takes one PATTERN")
+                .hint(format!("regatta models {}", shell_word(first)))),
+        }
     }
 
     /// Returns which models are listed.

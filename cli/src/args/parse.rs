@@ -216,6 +216,9 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
             }
             prior => format!("`{}` cannot be used with `{prior}`", argument(error)),
         },
+        ErrorKind::MissingRequiredArgument if command == Some("trust") => {
+            "this command takes a NAME with `--revoke` only".to_owned()
+        }
         ErrorKind::MissingRequiredArgument => {
             format!("`{}` is required", texts(error, ContextKind::InvalidArg).join("` and `"))
         }

@@ -45,7 +45,11 @@ pub fn run(globals: &Globals, args: &ConfigArgs, out: Out<'_>) -> Result<ExitCod
     let rows = keys.into_iter().map(|key| {
         let found = listed.iter().find(|(listed, ..)| *listed == key);
         let (value, origin) = match found {
-            Some((_, value, origin)) => (value.clone(), origin.to_string()),
+            Some((_, value, origin)) => {
+                let others = loaded.other_origin(key).into_iter().chain([*origin]);
+                let origins: Vec<_> = others.map(ToString::to_string).collect();
+                (value.clone(), origins.join(" and "))
+            }
             None => (Value::Null, config::Origin::BuiltIn.to_string()),
         };
         Listed { key: key.as_str(), value, origin }
@@ -63,7 +67,7 @@ fn keys_of(words: &[String]) -> Result<Vec<Key>, Error> {
     // `config get KEY` and `config list` are what other programs have.
     let asked = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] | ["list" | "ls" | "show"] => return Ok(Key::ALL.to_vec()),
-        [key] | ["get" | "list" | "show", key] => *key,
+        [key] | ["get" | "list" | "show", key] if *key != "edit" => *key,
         _ => {
             let error = Error::usage("this command only lists settings")
                 .because("a setting is changed in its file");

@@ -71,6 +71,7 @@ mod tests {
             (&["rusn", "show"], "regatta help runs show"),
             (&["exit-code"], "regatta help exit-codes"),
             (&["exec"], "regatta -p PROMPT"),
+            (&["approvals"], "regatta config approvals (lists the settings)"),
             (&["resume"], "regatta runs retry RUN --cancelled (a run)"),
         ] {
             let error = said(topic).unwrap_err().to_string();

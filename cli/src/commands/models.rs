@@ -28,7 +28,7 @@ pub async fn run(args: &ModelsArgs, globals: &Globals) -> Result<ExitCode, Error
     }
     let user = UserModels::new(&places);
     let directory = ModelDirectory::with_local(&user, LocalSources::All).await;
-    let matches = matcher(args.pattern.as_deref());
+    let matches = matcher(args.pattern()?);
     let matching = directory.models().iter().filter(|model| matches(&model.to_string()));
     let matching = directory.each_once(matching.collect());
     let (listed, hidden): (Vec<&ListedModel>, Vec<_>) = matching
@@ -162,7 +162,7 @@ fn closing(
     }
     if args.listed() == ListedModels::All {
         if listed.is_empty() {
-            lines.push("no model matches this name".to_owned());
+            lines.push(no_match(args));
         }
         return lines;
     }
@@ -173,10 +173,14 @@ fn closing(
     }
     let count: usize = reasons.values().sum();
     if listed.is_empty() && count == 0 {
-        lines.push("no model matches this name".to_owned());
+        lines.push(no_match(args));
     }
     if count > 0 {
-        let which = if listed.is_empty() { "matching models" } else { "more" };
+        let which = match (listed.is_empty(), args.pattern()) {
+            (false, _) => "more",
+            (true, Ok(None)) => "models",
+            (true, _) => "matching models",
+        };
         lines.push(format!("{count} {which} cannot be used (--all lists them):"));
         let reasons = reasons.into_iter();
         lines.extend(
@@ -184,6 +188,11 @@ fn closing(
         );
     }
     lines
+}
+
+fn no_match(args: &ModelsArgs) -> String {
+    let pattern = args.words.last().map_or_else(String::new, |pattern| one_line(pattern));
+    format!("no model matches `{pattern}`; all of them: regatta models --all")
 }
 
 /// The JSON document of `regatta models --json`.

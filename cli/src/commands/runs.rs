@@ -14,8 +14,8 @@ use crate::args::{Form, ListArgs, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::render::{
     CommandFinder, FailedWork, Labels, LandedTasks, OutputWidth, Palette, Table, TableRow,
     TableRows, TasksToRetry, branch_of, closing_lines, count, cut, date_time, duration, elapsed,
-    failure_reason, left_out_lines, one_line, outcome_counts, resolver_lines, unresolved_lines,
-    unverified, unverified_lines, usage_details, usage_text, width, write_table,
+    failure_reason, fit, left_out_lines, one_line, outcome_counts, resolver_lines,
+    unresolved_lines, unverified, unverified_lines, usage_details, usage_text, width, write_table,
 };
 use regatta::error::Error;
 use regatta::runs::{Target, TargetKind, has_landed, kept_reason};
@@ -88,23 +88,27 @@ fn list(context: &CommandContext, args: ListArgs, out: Out<'_>) -> Result<(), Er
     let group = |run: &RunRow| run.group.as_ref().map(|group| format!("group {group}"));
     let label = |run: &RunRow| {
         let label: Vec<_> = run.label.clone().into_iter().chain(group(run)).collect();
-        if label.is_empty() { "-".to_owned() } else { one_line(&label.join(" · ")) }
+        one_line(&label.join(" · "))
     };
     let most = match out.room() {
         OutputWidth::Columns(columns) => columns.saturating_sub(LEFT).clamp(NARROWEST, WIDEST),
         OutputWidth::Pipe => WIDEST,
     };
-    let label_room =
-        runs.iter().map(|run| width(&label(run))).max().unwrap_or(0).clamp(NARROWEST, most);
+    let widest = runs.iter().map(|run| width(&label(run))).max().unwrap_or(0);
+    let label_room = widest.clamp(NARROWEST, most);
+    // Without a label in any row there is no column.
+    let column = |label: &str| match widest {
+        0 => String::new(),
+        _ => format!("{}  ", fit(label, label_room)),
+    };
     let mut lines =
-        vec![format!("{:name$}  {:label_room$}  {:16}  tasks  result", "run", "label", "when")];
+        vec![format!("{:name$}  {}{:16}  tasks  result", "run", column("label"), "when")];
     for run in &runs {
         let when = date_time(run.started, &context.view.zone);
-        let label = cut(&label(run), label_room);
-        let line =
-            format!("{:name$}  {label:label_room$}  {when:16}  {:>5}", run.name, run.tasks.all);
+        let line = format!("{:name$}  {}{when:16}", run.name, column(&label(run)));
         let tasks = context.runs.reader.tasks_without_yields(run.id)?;
-        lines.push(format!("{line}  {}", outcome(run, &tasks)));
+        let line = format!("{line}  {:>5}  {}", run.tasks.all, outcome(run, &tasks));
+        lines.push(cut(&line, out.room().behind(0)));
     }
     let all = context.runs.reader.names(Some(&context.runs.root))?.len();
     if all > runs.len() {
@@ -116,7 +120,10 @@ fn list(context: &CommandContext, args: ListArgs, out: Out<'_>) -> Result<(), Er
 
 /// Returns the result or the state of a run in a few words.
 fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
-    let mut parts = Vec::new();
+    // The exit code is before what may be cut off at the end of a row.
+    let failed = run.exit_code.filter(|code| *code != ExitCode::Success);
+    let mut parts: Vec<_> =
+        failed.map(|code| format!("exit {}", u8::from(code))).into_iter().collect();
     match run.state {
         RunState::Running => parts.push("running".to_owned()),
         RunState::Landing => parts.push("landing".to_owned()),
@@ -128,9 +135,6 @@ fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
     parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
-    }
-    if let Some(code) = run.exit_code {
-        parts.push(format!("exit {}", u8::from(code)));
     }
     parts.join(" · ")
 }

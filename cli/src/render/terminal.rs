@@ -119,9 +119,9 @@ pub struct View {
     /// The colours of standard output.
     pub palette: Palette,
     pub(super) progress_palette: Palette,
-    /// The size of the terminal on standard output; `None` if standard output is no terminal.
+    /// The size of the terminal on standard output; `None` if standard output is not a terminal.
     pub(super) stdout: Option<fn() -> Size>,
-    /// The size of the terminal on standard error; `None` if standard error is no terminal.
+    /// The size of the terminal on standard error; `None` if standard error is not a terminal.
     pub(super) stderr: Option<fn() -> Size>,
     /// How much is printed.
     pub verbosity: Verbosity,
@@ -229,7 +229,7 @@ impl OutputWidth {
     }
 
     /// Returns how many columns are left after `used` ones; at least 24.
-    pub(super) fn behind(self, used: usize) -> usize {
+    pub fn behind(self, used: usize) -> usize {
         match self {
             Self::Columns(columns) => columns.saturating_sub(used).max(24),
             Self::Pipe => Self::LONGEST,

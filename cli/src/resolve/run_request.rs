@@ -10,7 +10,7 @@ pub(super) use self::combinations::check_base_url;
 pub use self::combinations::refuse_inside_task;
 use self::combinations::{check_names, check_only_plan, conflicting};
 use crate::args::{RunArgs, glob_of, no_task};
-use crate::render::shell_word;
+use crate::render::{one_line, shell_word, shell_words};
 use regatta::each::{ItemSource, NamedPrompt, WorkTemplate, refuse_placeholders, without_items};
 use regatta::error::Error;
 use regatta::plan::PlanSource;
@@ -102,6 +102,7 @@ fn command_request(script: &str, args: &RunArgs) -> Result<RunRequest, Error> {
         }
         None => {
             check_not_blank(&args.tasks)?;
+            refuse_argument(script, &args.tasks)?;
             let script = WorkTemplate::Command(script.to_owned());
             Ok(RunRequest(TaskSource::Words { script, words: args.tasks.clone() }))
         }
@@ -136,6 +137,30 @@ fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
             Ok(RunRequest(TaskSource::Prompts(prompts.collect::<Result<_, Error>>()?)))
         }
     }
+}
+
+/// Refuses what is meant as an argument of the command, and would be an item: `--exec rustfmt {}`, and the only
+/// file behind a command of one word.
+fn refuse_argument(script: &str, words: &[String]) -> Result<(), Error> {
+    let is_one_word = !script.trim().contains(char::is_whitespace);
+    if !is_one_word || script.contains("{{") || script.contains("REGATTA_ITEM") {
+        return Ok(());
+    }
+    let is_place = |word: &String| word.contains("{}") || word.contains("{{");
+    let is_argument = |word: &&String| word.starts_with('-') || Path::new(word).exists();
+    let place = words.iter().find(|word| is_place(word));
+    let Some(word) = place.or_else(|| words.iter().find(is_argument)) else { return Ok(()) };
+    let error = Error::usage(format!("`{}` is behind the command, not in it", one_line(word)))
+        .because("--exec takes the whole command as one word; what follows are items");
+    let with_item = shell_word(&format!("{script} {{{{item}}}}"));
+    if place.is_some() {
+        return Err(error.hint(format!("regatta run --each '**/*' --exec {with_item}")));
+    }
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let whole = shell_words(&[&[script], words.as_slice()].concat());
+    Err(error
+        .hint(format!("regatta run --exec {}", shell_word(&whole)))
+        .hint(format!("regatta run --exec {with_item} -- {}", shell_words(&words))))
 }
 
 /// Refuses the files that a shell has put in place of a glob behind `--each`.

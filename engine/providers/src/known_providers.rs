@@ -145,34 +145,16 @@ pub(crate) fn api_key_variable(provider: &str) -> String {
     provider.chars().map(letter).chain("_API_KEY".chars()).collect()
 }
 
-/// One way to set up a model, shown to users who have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetupHint {
-    /// A description of the setup.
-    pub what: &'static str,
-    /// The commands to type, line by line.
-    pub lines: &'static [&'static str],
-}
-
-/// Returns the three easiest ways to set up a model, the one without cost or key first.
+/// Returns the three easiest ways to set up a model, the one without cost or key first: what to type, with what
+/// it is for in parentheses.
 #[must_use]
-pub fn setup_hints() -> [SetupHint; 3] {
+pub fn setup_hints() -> [&'static str; 5] {
     [
-        SetupHint {
-            what: "a model on this machine, with Ollama (no key, no cost)",
-            lines: &["ollama pull qwen3:8b", "regatta run --model ollama/qwen3:8b \"…\""],
-        },
-        SetupHint {
-            what: "a hosted model, with a key (or ANTHROPIC_API_KEY and anthropic/MODEL)",
-            lines: &[
-                "export OPENROUTER_API_KEY=…",
-                "regatta run --model openrouter/qwen/qwen3-coder \"…\"",
-            ],
-        },
-        SetupHint {
-            what: "a scripted model: its answers come from a scenario file, offline",
-            lines: &["regatta demo", "regatta run --model offline/scenario.toml \"…\""],
-        },
+        "ollama pull qwen3:8b (a model on this machine, with Ollama: no key, no cost)",
+        "--model ollama/qwen3:8b (with it)",
+        "export OPENROUTER_API_KEY=KEY (a hosted model; ANTHROPIC_API_KEY and others, too)",
+        "--model openrouter/qwen/qwen3-coder (with this key)",
+        "regatta demo (scripted models, offline)",
     ]
 }
 

@@ -47,7 +47,7 @@ pub use access_tokens::AccessTokens;
 pub use catalogue::{Catalogue, CatalogueConfig, KeyLookup};
 pub use fetch::{LARGEST_DOCUMENT, fetch_document};
 pub use known_providers::{
-    KnownProvider, SetupHint, Site, key_variables, known_providers, own_key_variables, setup_hints,
+    KnownProvider, Site, key_variables, known_providers, own_key_variables, setup_hints,
 };
 pub use local_servers::{LocalFound, LocalServer, local_servers};
 pub use model_facts::{

@@ -168,10 +168,16 @@ pub fn head_tree(at: &Path) -> Option<String> {
 }
 
 fn canonical_folder(at: &Path) -> Result<PathBuf> {
+    let listed = at.to_str().filter(|at| at.contains(',')).map(|at| at.split(','));
+    let listed = listed.filter(|list| list.clone().all(|folder| Path::new(folder).is_dir()));
+    let repeated =
+        listed.map(|list| list.map(|at| format!("--repo {at}")).collect::<Vec<_>>().join(" "));
+    let usual = || "name a folder inside a git repository with --repo".to_owned();
+    let hint = repeated.unwrap_or_else(usual);
     let refused = |because: String| IsolationError::Refused {
         what: format!("cannot open {}", at.display()),
         because,
-        hint: "name a folder inside a git repository with --repo".to_owned(),
+        hint: hint.clone(),
     };
     let canonical = fs::canonicalize(at).map_err(|error| refused(error.to_string()))?;
     if canonical.is_dir() { Ok(canonical) } else { Err(refused("it is not a folder".to_owned())) }

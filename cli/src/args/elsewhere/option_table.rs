@@ -122,7 +122,7 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("-0 --print0", "--null", "regatta run --each - --null 'What to do with {{item}}'"),
     ("--stdin", "--each -", "leave it out: standard input comes before the prompt"),
     ("-a --arg-file --items --input", "--each @<FILE>", "@<FILE> (as a prompt)"),
-    ("-f --file --tasks --task-file --tasks-file", "--plan <FILE>\n--each @<FILE>", "@<FILE> (as a prompt)"),
+    ("-f --file --tasks --task-file --tasks-file", "--plan <FILE> (TOML, YAML or JSON)\n--each @<FILE> '{{item}}' (each line is a task)", "@<FILE> (as a prompt)"),
     ("--recipe", "--plan <FILE>", "regatta run --plan <FILE>"),
     (
         "--files --foreach --for-each --glob --over --include",
@@ -291,8 +291,8 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("--test-cmd --lint-cmd --test", "--verify <CMD>", "regatta run --verify <CMD> TASK"),
     (
         "--retries --retry --rerun-failed",
-        "regatta runs retry RUN",
-        "the setting retry.maxRetries",
+        "regatta runs retry RUN (a new run of what failed)\nretry.maxRetries (the setting for requests to a model)",
+        "retry.maxRetries (the setting for requests to a model)",
     ),
     ("--tui --interactive", "regatta", "leave it out: regatta on a terminal is a conversation"),
     ("--headless --non-interactive --no-tui", "leave it out: a run asks nothing", "-p"),

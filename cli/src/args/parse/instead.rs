@@ -98,8 +98,14 @@ pub(super) fn other_lines(command: Option<&str>, line: &[OsString]) -> Vec<Strin
         (Some("trust"), "revoke" | "remove" | "rm" | "delete" | "reset") => {
             vec![format!("regatta trust --revoke{rest}")]
         }
-        (Some("models"), "list" | "ls" | "show" | "search" | "get" | "info") => {
-            vec![format!("regatta models{rest}")]
+        (Some("trust"), rule) if rule.contains('(') || ["add", "allow"].contains(&rule) => {
+            let rule = words.iter().find(|word| word.contains('(')).unwrap_or(&"RULE");
+            let rule = shell_word(rule);
+            vec![
+                "a (in the question about a call: always)".to_owned(),
+                format!("approvals: {{ allow: [{rule}] }} (in <SETTINGS FILE>)"),
+                format!("regatta trust --revoke {rule} (removes what a question has kept)"),
+            ]
         }
         (Some("models"), "refresh") if !rest.is_empty() => {
             vec![format!("regatta models refresh --from{rest}")]

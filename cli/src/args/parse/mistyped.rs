@@ -1,4 +1,4 @@
-//! A word that may be a command with a mistake in it is no prompt: it would be sent to a model, which
+//! A word that may be a command with a mistake in it is not a prompt: it would be sent to a model, which
 //! may change files.
 
 use std::ffi::OsString;
@@ -187,7 +187,10 @@ pub(super) fn no_such_command(
 }
 
 fn no_command(word: &str) -> Error {
-    Error::usage(format!("no such command: `{word}`"))
+    match word.ends_with('/') {
+        true => Error::usage(format!("`{word}` {}", files::folder_text(word))),
+        false => Error::usage(format!("no such command: `{word}`")),
+    }
 }
 
 /// Adds hints, each with those of the options that its command takes.
@@ -315,7 +318,7 @@ fn is_in_repository(folder: &Path) -> bool {
 }
 
 /// Returns whether a prompt is one word, blanks around it left out. Scripts whose letters are wide have no spaces between words, and
-/// a placeholder is no command.
+/// a placeholder is not a command.
 pub(super) fn is_one_word(prompt: &str) -> bool {
     let prompt = prompt.trim();
     let is_wide = prompt.width() > prompt.chars().count();

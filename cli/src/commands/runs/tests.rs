@@ -37,7 +37,7 @@ async fn a_list_has_a_line_per_run() {
         listed,
         format!(
             "run    label  when              tasks  result\n\
-             {run_name}  bench  2026-01-01 12:00      3  1 landed · 1 conflict · 1 failed · exit 4\n"
+             {run_name}  bench  2026-01-01 12:00      3  exit 4 · 1 landed · 1 conflict · 1 failed\n"
         )
     );
 }
@@ -199,7 +199,7 @@ async fn what_models_used_is_told_of_runs_and_of_tasks() {
 
     let listed = text(|out| run(&bench.context, RunsArgs::default().view().unwrap(), out));
     let line = format!(
-        "{name}  bench  2026-01-01 12:00      3  1 landed · 2 kept · 48.2k tokens · cost unknown · exit 4"
+        "{name}  bench  2026-01-01 12:00      3  exit 4 · 1 landed · 2 kept · 48.2k tokens · cost unknown"
     );
     assert_eq!(listed.lines().nth(1), Some(line.as_str()));
     let show = |target: &str| {

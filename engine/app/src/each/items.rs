@@ -151,10 +151,10 @@ impl ItemSource {
                 .because("it matches only files that git tracks, below the folder of --repo")
                 .hint(if is_folder(glob, tracked, subfolder) {
                     format!("--each '{}/**'", glob.trim_end_matches('/'))
-                } else if glob.contains('/') {
-                    "git ls-files".to_owned()
+                } else if !glob.contains('/') && is_deeper(glob, tracked, subfolder) {
+                    format!("--each '**/{glob}' (in all folders)")
                 } else {
-                    format!("--each '**/{glob}'")
+                    "git ls-files (lists what is tracked)".to_owned()
                 }),
             Self::List(path) => none(format!("the list {} has no items", path.display())),
             Self::Standard => none("standard input has no items".to_owned()),
@@ -166,6 +166,13 @@ impl ItemSource {
 fn is_folder(glob: &str, tracked: TrackedFiles<'_>, subfolder: &Path) -> bool {
     let folder = subfolder.join(glob.strip_prefix("./").unwrap_or(glob));
     tracked().is_ok_and(|paths| paths.iter().any(|path| path.as_path().starts_with(&folder)))
+}
+
+/// Returns whether a glob that matches no file of the folder matches one in a folder below.
+fn is_deeper(glob: &str, tracked: TrackedFiles<'_>, subfolder: &Path) -> bool {
+    let (standard, end) = (&mut std::io::empty(), b'\n');
+    let input = ItemInput { tracked, subfolder, standard, end };
+    matching(&format!("**/{glob}"), &input).is_ok_and(|found| !found.is_empty())
 }
 
 fn matching(glob: &str, input: &ItemInput<'_>) -> Result<Vec<String>, Error> {

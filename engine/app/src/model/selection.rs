@@ -226,8 +226,7 @@ fn no_model(found: Option<&FoundModels>) -> Error {
     if !models.is_empty() {
         return models.into_iter().fold(error, Error::hint).hint("regatta models");
     }
-    let way = |way: providers::SetupHint| format!("{}: {}", way.what, way.lines.join("; "));
-    providers::setup_hints().into_iter().map(way).fold(error, Error::hint)
+    providers::setup_hints().into_iter().fold(error, Error::hint)
 }
 
 #[cfg(test)]

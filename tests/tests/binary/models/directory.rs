@@ -166,7 +166,7 @@ fn models_are_listed_with_the_reason_why_others_cannot_be_used() {
     }
     let nothing = models("models no-such-model").run().expect_code(0);
     assert!(
-        nothing.stdout.is_empty() && nothing.stderr.contains("no model matches this name"),
+        nothing.stdout.is_empty() && nothing.stderr.contains("no model matches `no-such-model`"),
         "{nothing}"
     );
 }
@@ -227,9 +227,10 @@ fn without_a_name_the_default_of_the_only_provider_with_a_key_is_chosen_and_told
     run().run().expect_code(1).expect_refusal(&[
         "no model is named",
         "found: no key of a provider",
-        "try: a model on this machine",
-        "try: a hosted model, with a key",
-        "try: a scripted model",
+        "try: ollama pull qwen3:8b (",
+        "try: --model ollama/qwen3:8b (",
+        "try: export OPENROUTER_API_KEY=KEY (",
+        "try: regatta demo (",
     ]);
 }
 

@@ -113,6 +113,16 @@ pub(super) fn instead_of_folder(word: &str) -> Option<String> {
     })
 }
 
+/// Returns what a word that ends in `/` is.
+pub(super) fn folder_text(word: &str) -> String {
+    let is = |path: &str| Path::new(path).is_dir();
+    match (is(word), Path::new(word.trim_end_matches('/')).is_file()) {
+        (true, _) => "is a folder".to_owned(),
+        (false, true) => "is a file, not a folder".to_owned(),
+        (false, false) => "is not a folder here".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -52,7 +52,9 @@ pub(super) fn refuse_run(
         "help" => vec!["regatta run --help".to_owned()],
         word => instead_of_task(&[word], folder),
     };
-    let error = Error::usage(format!("`{word}` is one word, and a TASK is a prompt"));
+    let what =
+        if word.ends_with('/') { files::folder_text(word) } else { "is one word".to_owned() };
+    let error = Error::usage(format!("`{word}` {what}, and a TASK is a prompt"));
     let others = |hint: String| beside_others(hint, &words[..at], &words[at + 1..]);
     Err(with_hints(error, instead.into_iter().map(others).chain(as_typed), &options))
 }
