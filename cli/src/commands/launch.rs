@@ -17,8 +17,8 @@ use crate::notifier::Notifier;
 use crate::render::{self, Terminal, shell_word, shell_words};
 use crate::run_log::Log;
 use crate::session::{
-    PipedRole, SessionPlace, SessionPlan, can_choose, choose, pick, plan_with, prompt_parts,
-    read_piped, sessions_in, usable_model,
+    Mentions, PipedRole, SessionPlace, SessionPlan, can_choose, choose, pick, plan_with,
+    prompt_parts, read_piped, sessions_in, usable_model,
 };
 use crate::signals::{self, Signals, exit_now};
 use regatta::app_context::AppContext;
@@ -284,13 +284,11 @@ async fn asked(
     };
     let role = if args.prompts.is_empty() { PipedRole::Prompt } else { PipedRole::Context };
     let piped = read_piped(role, &mut |line| note(globals, line))?;
-    let prompts = assemble(PromptInputs {
-        words: &args.prompts,
-        piped: piped.as_deref(),
-        folder: &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone()),
-        home: app.places.home(),
-        images: app.image_sizes(),
-    })?;
+    let (words, piped_text, images) = (&args.prompts, piped.as_deref(), app.image_sizes());
+    let from = &here.canonicalize().unwrap_or_else(|_gone| folder.path.clone());
+    let inputs = PromptInputs { words, piped: piped_text, folder: from, home, images };
+    let mut prompts = assemble(inputs)?;
+    Mentions::add_to(&mut prompts, from, home, images);
     let form = form_of(args, globals, piped.as_deref())?;
     if prompts.texts.is_empty() && form == SessionForm::Print {
         return Err(Error::usage("there is no prompt").hint("regatta -p 'explain this folder'"));

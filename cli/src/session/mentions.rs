@@ -4,8 +4,8 @@ use std::path::Path;
 
 use protocol::{Content, DecodedText, MentionedFile, SkippedReason};
 
-use regatta::session::ImageSizes;
 use regatta::session::{FileContent, IncludedImage, ReadFile, find, foreign_note, read};
+use regatta::session::{ImageSizes, Prompts};
 
 /// The most files that go with a prompt, and the most bytes of their texts together.
 const MOST_FILES: usize = 20;
@@ -27,7 +27,7 @@ pub(crate) struct Mentions {
 
 impl Mentions {
     /// Reads the files that `text` names. Their paths begin at `folder` or, with `~`, at `home`; one
-    /// with spaces stands between quotes. A word that is no file is only a word.
+    /// with spaces stands between quotes. A word that is not a file is only a word.
     pub(crate) fn of(text: &str, folder: &Path, home: Option<&Path>, sizes: ImageSizes) -> Self {
         let mut found = Self::default();
         let mut bytes = 0;
@@ -49,6 +49,23 @@ impl Mentions {
             found.files.extend(mentioned(name, file, &mut found.notices));
         }
         found
+    }
+
+    /// Adds the files that the prompts of a command line name. A prompt is sent as it is where there is no file.
+    pub(crate) fn add_to(
+        prompts: &mut Prompts,
+        folder: &Path,
+        home: Option<&Path>,
+        sizes: ImageSizes,
+    ) {
+        for text in &prompts.typed {
+            let Self { files, notices, missing } = Self::of(text, folder, home, sizes);
+            prompts.mentions.push(files);
+            prompts.notices.extend(notices);
+            let missing =
+                missing.iter().map(|name| format!("no file `{name}`: it is sent as a word"));
+            prompts.notices.extend(missing);
+        }
     }
 
     /// Returns the file that a word names, and its name. Notes that there is none if the word looks
@@ -152,6 +169,23 @@ mod tests {
         assert_eq!(paths("@src/nope and @nope.rs."), is("", "src/nope|nope.rs"));
         let file = mentions("@a.txt", folder.path()).files.remove(0);
         assert_eq!((&*file.content, file.line_count), ("one\ntwo\n", Some(2)));
+    }
+
+    #[test]
+    fn prompts_of_a_command_line_have_the_files_that_were_typed_in_them() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.txt"), "one").unwrap();
+        let typed = ["explain @a.txt and @nope.rs", "go on"].map(str::to_owned).to_vec();
+        let texts = vec!["piped @a.txt\nexplain @a.txt".to_owned(), "go on".to_owned()];
+        let mut prompts = Prompts { texts, typed, ..Prompts::default() };
+        Mentions::add_to(&mut prompts, folder.path(), None, ImageSizes::Fitted);
+        let named: Vec<Vec<_>> = prompts
+            .mentions
+            .iter()
+            .map(|files| files.iter().map(|it| &*it.path).collect())
+            .collect();
+        assert_eq!(named, [vec!["a.txt"], vec![]]);
+        assert_eq!(prompts.notices, ["no file `nope.rs`: it is sent as a word"]);
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod conversation_ports;
 mod earlier;
 mod log_choice;
 mod log_question;
-#[cfg(feature = "tui")]
 mod mentions;
 mod prompt_parts;
 #[cfg(feature = "tui")]
@@ -28,7 +27,6 @@ pub(crate) use conversation_ports::SessionPorts;
 pub(crate) use earlier::earlier;
 pub(crate) use log_choice::{choose, sessions_in};
 pub(crate) use log_question::{can_choose, has_person, is_confirmed, pick};
-#[cfg(feature = "tui")]
 pub(crate) use mentions::Mentions;
 pub(crate) use prompt_parts::prompt_parts;
 pub(crate) use setup::{SessionPlace, SessionPlan, plan_with, usable_model};

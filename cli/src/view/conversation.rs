@@ -151,10 +151,12 @@ impl Conversation<'_> {
             began,
             left: None,
         };
-        let mut images = self.prompts.images;
+        let (mut images, mut mentions) = (self.prompts.images, self.prompts.mentions.into_iter());
         for text in self.prompts.texts {
             let attachments = std::mem::take(&mut images);
-            let input = UserInput { attachments, ..UserInput::new(InputId::generate(), text) };
+            let mentions = mentions.next().unwrap_or_default();
+            let input = UserInput::new(InputId::generate(), text);
+            let input = UserInput { attachments, mentions, ..input };
             shown.view.queued(QueueKind::Prompt, &input);
             shown.perform(vec![Effect::Send(QueueKind::Prompt, input)]).await.map_err(failed)?;
         }

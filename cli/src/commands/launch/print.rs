@@ -43,10 +43,12 @@ pub(super) async fn print(
     output: &mut PrintOutput<'_>,
 ) -> Printed {
     let mut answer = None;
-    let mut attachments = prompts.images;
+    let (mut attachments, mut mentions) = (prompts.images, prompts.mentions.into_iter());
     for text in prompts.texts {
         let attachments = std::mem::take(&mut attachments);
-        session.prompt(UserInput { attachments, ..UserInput::new(InputId::generate(), text) });
+        let mentions = mentions.next().unwrap_or_default();
+        let input = UserInput::new(InputId::generate(), text);
+        session.prompt(UserInput { attachments, mentions, ..input });
         let ended = until_end(engine, session, &mut events, signals, output).await;
         output.clear();
         match ended {

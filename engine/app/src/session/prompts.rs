@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use protocol::{Attachment, utf8_text};
+use protocol::{Attachment, MentionedFile, utf8_text};
 use tools::ImageSizes;
 
 use super::prompt_files::{IncludedFile, find, include};
@@ -31,8 +31,12 @@ pub struct PromptInputs<'a> {
 pub struct Prompts {
     /// The text of each prompt, in order.
     pub texts: Vec<String>,
+    /// Each prompt as it was typed, without standard input and the files before it.
+    pub typed: Vec<String>,
     /// The images that belong to the first prompt.
     pub images: Vec<Attachment>,
+    /// The files that each prompt names in its text.
+    pub mentions: Vec<Vec<MentionedFile>>,
     /// What the user should know about files that are not included as they are.
     pub notices: Vec<String>,
 }
@@ -63,6 +67,7 @@ pub fn assemble(inputs: PromptInputs<'_>) -> Result<Prompts, Error> {
         }
         prompts.texts.push(text);
     }
+    prompts.typed.clone_from(&prompts.texts);
     if has_context {
         let first = match prompts.texts.is_empty() {
             true => String::new(),
