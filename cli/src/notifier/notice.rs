@@ -1,4 +1,4 @@
-//! What is told of the events of an engine.
+//! The notices about the events of an engine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,12 @@ use protocol::{
 };
 use serde_json::{Value, json};
 
+use crate::render::one_line;
+
 /// The longest text of an answer, in characters.
 const ANSWER: usize = 2_000;
 
-/// Something that is told of.
+/// A notice.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Notice {
     /// In a few words, which may have to be made printable.
@@ -71,7 +73,7 @@ impl Watched {
         match (event, task) {
             (SessionEvent::QuestionAsked { question }, task) => {
                 let more = json!({ "task": task, "question": question });
-                let text = format!("allow {}?", question.text);
+                let text = format!("allow {}?", one_line(&question.text));
                 let notice = self.notice(text, "question", scope, more);
                 waiting.push_back(Notice { question: Some(question.id), ..notice });
             }

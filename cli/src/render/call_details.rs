@@ -17,7 +17,8 @@ pub struct CallDetails {
 pub fn call_details(question: &Question, call: Option<&ToolCall>) -> CallDetails {
     let printable = |line: &str| quote_within(line, usize::MAX);
     let diff: Vec<_> = question.diff.iter().flat_map(|diff| diff.lines()).map(printable).collect();
-    let mut lines = vec![printable(&question.text), printable(&question.reason)];
+    let mut lines: Vec<_> = question.text.lines().map(printable).collect();
+    lines.push(printable(&question.reason));
     if diff.is_empty() {
         let request = call.into_iter().flat_map(request_details);
         lines.extend(request.map(|line| printable(&line)));

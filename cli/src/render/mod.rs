@@ -29,6 +29,7 @@ mod renderer;
 mod run_questions;
 mod run_view;
 mod session_json;
+mod short_error;
 mod task_label;
 mod task_outcome;
 mod task_table;
@@ -74,6 +75,7 @@ pub use regatta::text::{
 pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use session_json::SessionJson;
+pub use short_error::short_error;
 pub use task_label::{Labels, shorten, task_label};
 pub use task_outcome::{OutcomeLine, outcome_line, retry_time_note};
 pub use task_table::{CapturePresence, Table, TableRow, TableRows, outcome_counts, write_table};

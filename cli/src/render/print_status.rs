@@ -95,7 +95,8 @@ impl Activity {
             }
             SessionEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
                 let call = ToolCall::new(tool_call_id, tool_name, args.clone());
-                let summary = format!("{} {}", one_line(tool_name), call_summary(&call));
+                let summary = call_summary(&call, usize::MAX);
+                let summary = format!("{} {summary}", one_line(tool_name));
                 self.calls.push((tool_call_id.clone(), summary.trim_end().to_owned()));
             }
             SessionEvent::ToolExecutionEnd { tool_call_id, .. } => {

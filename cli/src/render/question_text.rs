@@ -28,14 +28,16 @@ pub fn question_keys(question: &Question) -> String {
 #[must_use]
 pub fn question_text(begin: &str, question: &Question, end: &str, size: Size) -> Vec<String> {
     let Size { columns, rows } = size;
-    let asked = format!("{begin}{}?", one_line(&question.text));
+    let asked: Vec<_> = question.text.lines().map(one_line).collect();
+    let indent = if columns > 8 * INDENT.len() { format!("\n{INDENT}") } else { "\n".to_owned() };
+    let asked = format!("{begin}{}?", asked.join(&indent));
     let keys = format!("{}{end}", question_keys(question));
-    if width(&asked) + 1 + width(&keys) <= columns {
+    if asked.lines().count() == 1 && width(&asked) + 1 + width(&keys) <= columns {
         return vec![format!("{asked} {keys}")];
     }
     let keys = broken(&keys, columns);
     let most = (rows / 2).saturating_sub(keys.len()).clamp(1, LINES);
-    let mut lines = broken(&asked, columns);
+    let mut lines: Vec<_> = asked.lines().flat_map(|line| broken(line, columns)).collect();
     let count = lines.len();
     if count > most {
         let last = LAST_LINES.min(most.saturating_sub(2));
@@ -108,6 +110,17 @@ mod tests {
         let [first, second, keys] = &shown[..] else { panic!("{shown:#?}") };
         assert_eq!(format!("{first} {}", second.trim_start()), format!("allow {command}?"));
         assert_eq!(keys, KEYS);
+    }
+
+    #[test]
+    fn each_line_of_a_command_of_several_lines_is_a_line() {
+        let shown = lines("bash cd sub\nmake \\\n  all", 80, 24);
+        assert_eq!(shown, ["allow bash cd sub", "  make \\", "    all?", KEYS]);
+        let many = lines(&format!("bash cd sub\n{}touch evil", "make\n".repeat(20)), 80, 24);
+        assert_eq!(
+            many[4..],
+            ["  make", "  … 15 more lines: d shows all", "  make", "  touch evil?", KEYS]
+        );
     }
 
     #[test]

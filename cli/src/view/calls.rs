@@ -8,7 +8,7 @@ use tools::{Builtins, ShownPart};
 use super::entry::BAD;
 use super::markdown::DIM;
 use super::wrap::wrapped;
-use crate::render::{call_summary, cut, one_line};
+use crate::render::{call_summary, cut, one_line, short_error};
 
 /// The most lines of a change, of an output, and of any other result.
 const CHANGE_LINES: usize = 60;
@@ -25,7 +25,7 @@ pub(super) struct EndedCall {
 /// Returns the line of a call: its name, and what it is about.
 pub(super) fn call_line(call: &ToolCall, columns: usize) -> Line<'static> {
     let name = one_line(&call.name);
-    let about = cut(&call_summary(call), columns.saturating_sub(name.len() + 3));
+    let about = call_summary(call, columns.saturating_sub(name.len() + 3));
     let name = Span::styled(name, Modifier::BOLD);
     Line::from(vec![Span::raw("● "), name, Span::raw(" "), Span::raw(about)])
 }
@@ -60,7 +60,11 @@ impl EndedCall {
             ShownPart::Beginning => LeftOut::End,
             ShownPart::End => LeftOut::Begin,
         };
-        folded(&text, part, style)
+        let text = match self.is_error {
+            true => short_error(&self.call.name, &text, result.details.as_ref()),
+            false => &text,
+        };
+        folded(text, part, style)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use config::nearest;
 use protocol::{ApprovalMode, ThinkingLevel};
 
+use super::key_help::{KEYS, LINE_KEYS};
 use super::slash_elsewhere;
 use super::state::IsolationState;
 use crate::render::one_line;
@@ -80,10 +81,10 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("new", "", "begins a new session; this one can be continued"),
     ("resume", "[ID|NAME]", "continues another session of this folder; lists them"),
     ("tree", "", "continues from an earlier entry of this session"),
-    ("fork", "[ENTRY]", "begins a session with the messages before a prompt; lists prompts"),
+    ("fork", "[ENTRY]", "begins a session with what is before a prompt; lists them"),
     ("name", "TEXT", "names this session"),
     ("compact", "[TEXT]", "replaces older messages by a summary; TEXT says what matters"),
-    ("cost", "", "prints the tokens and the cost of this session, and how full its context is"),
+    ("cost", "", "prints tokens and cost, and how full the context is"),
     ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
     ("agents", "", "lists the agents to which the model can give tasks"),
     ("quit", "", "leaves; the session can be continued"),
@@ -101,32 +102,7 @@ const SYNONYMS: [&str; 2] = ["clear", "exit"];
 
 /// What `/help` says about words that are typed alone.
 const WORDS: &str = "
-exit, quit, help and clear, alone in the input, are commands without the `/`, too; a space before
-one sends it to the model\n";
-
-const KEYS: &str = "
-Enter           sends the input; while the model works, it is part of the next request
-Alt-Enter       sends the input when the model would stop
-Alt-Up          takes the newest waiting input back
-Esc             stops the model, and sends the waiting inputs
-Ctrl-C          clears the input, else stops the model and returns waiting inputs, else leaves (twice)
-Ctrl-D          leaves
-Ctrl-J          begins a new line
-Up, Down        go through earlier prompts; Ctrl-R searches them
-@PATH           sends the file with the input
-Tab             completes a command, or a file after `@`; Enter completes and runs a command
-Ctrl-P          uses the next model; Shift-Tab, the next thinking level
-Ctrl-T          toggles full display of thinking
-Ctrl-Z          suspends; `fg` goes on
-!COMMAND        runs a command and sends its output to the model; !!COMMAND does not send it";
-
-/// The keys of a terminal that edits each line itself.
-const LINE_KEYS: &str = "
-Enter           sends the line; while the model works, it is part of the next request
-Ctrl-C          stops the model and returns waiting inputs, else leaves (twice)
-Ctrl-D          leaves
-@PATH           sends the file with the input
-!COMMAND        runs a command and sends its output to the model; !!COMMAND does not send it";
+exit, quit, help and clear need no `/`; a space before one sends it to the model\n";
 
 /// How a terminal gives what is typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -217,12 +193,13 @@ fn word(text: &str) -> Option<Result<Command, String>> {
         "help" => Some(Ok(Command::Help)),
         "clear" => Some(Ok(Command::New)),
         "undo" | "redo" | "rewind" => slash_elsewhere::instead(&word)
-            .map(|instead| Err(format!("`{word}` was not sent; {instead}; {ANYWAY}"))),
-        "resume" | "compact" | "cost" => {
-            Some(Err(format!("`{word}` was not sent; /{word} is the command; {ANYWAY}")))
-        }
-        _other => slash_elsewhere::for_program(text)
-            .map(|instead| Err(format!("`{}` was not sent; {instead}; {ANYWAY}", one_line(text)))),
+            .map(|instead| Err(format!("`{word}` was not sent to the model; {instead}; {ANYWAY}"))),
+        "resume" | "compact" | "cost" => Some(Err(format!(
+            "`{word}` was not sent to the model; /{word} is the command; {ANYWAY}"
+        ))),
+        _other => slash_elsewhere::for_program(text).map(|instead| {
+            Err(format!("`{}` was not sent to the model; {instead}; {ANYWAY}", one_line(text)))
+        }),
     }
 }
 
@@ -346,7 +323,7 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         let help = help(InputForm::Lines, IsolationState::InPlace);
-        assert!(help.contains("\nexit, quit, help and clear, alone in the input"), "{help}");
+        assert!(help.contains("\nexit, quit, help and clear need no `/`"), "{help}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod hangup;
 mod highlight;
 mod history;
 mod isolated;
+mod key_help;
 mod lines_input;
 mod live_part;
 mod markdown;

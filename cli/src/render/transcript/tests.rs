@@ -146,7 +146,7 @@ says  03:04:07
     -old
     +new
     +\tmore
-● bash cargo check -p auth …
+● bash cargo check -p auth … 1 more line
     … 8 more lines
     line 9
     line 10

@@ -5,9 +5,10 @@ use serde_json::Value;
 use tools::{Builtins, ShownPart};
 
 use super::super::patch::painted;
-use super::super::printable::{cut, one_line};
+use super::super::printable::{cut, one_line, width};
+use super::super::short_error::short_error;
 use super::super::terminal::{Meaning, OutputWidth, Palette};
-use super::{Excerpt, excerpt};
+use super::{Excerpt, excerpt, more};
 
 /// The name of the tool that ends a session.
 const YIELD: &str = "yield";
@@ -32,9 +33,10 @@ pub(super) fn tool_call_lines(
     room: OutputWidth,
 ) -> Vec<String> {
     let failed = result.is_some_and(|result| result.is_error);
-    let (about, mut body) = summary(call);
     let name = one_line(&call.name);
-    let line = cut(format!("● {name} {about}").trim_end(), room.behind(0));
+    let begin = format!("● {name} ");
+    let (about, mut body) = summary(call, room.behind(width(&begin)));
+    let line = cut(format!("{begin}{about}").trim_end(), room.behind(0));
     let meaning = if failed { Meaning::Bad } else { Meaning::Neutral };
     let mut lines = vec![palette.paint(meaning, &line)];
     match result {
@@ -47,13 +49,14 @@ pub(super) fn tool_call_lines(
     lines
 }
 
-/// Returns what a call is about, in one printable line.
-pub fn call_summary(call: &ToolCall) -> String {
-    summary(call).0
+/// Returns what a call is about, in one printable line of at most so many columns.
+pub fn call_summary(call: &ToolCall, columns: usize) -> String {
+    cut(&summary(call, columns).0, columns)
 }
 
-/// Returns a summary of a call in one line, and the lines below it.
-fn summary(call: &ToolCall) -> (String, Vec<String>) {
+/// Returns a summary of a call in one line, and the lines below it. The number of the lines that are left out
+/// stands within `columns`.
+fn summary(call: &ToolCall, columns: usize) -> (String, Vec<String>) {
     if let Some(malformed) = &call.malformed {
         return (one_line(malformed), Vec::new());
     }
@@ -71,7 +74,11 @@ fn summary(call: &ToolCall) -> (String, Vec<String>) {
     };
     let mut all = description.trim().lines();
     let first = one_line(all.next().unwrap_or_default());
-    let more = if all.next().is_some() { " …" } else { "" };
+    let more = match all.count() {
+        0 => return (first, Vec::new()),
+        count => format!(" {}", more(count)),
+    };
+    let first = cut(&first, columns.saturating_sub(width(&more)));
     (format!("{first}{more}"), Vec::new())
 }
 
@@ -101,6 +108,11 @@ fn result_lines(result: &ToolResult, palette: Palette, room: OutputWidth) -> Vec
         ShownPart::Beginning => Excerpt::First(OTHER_LINES),
     };
     let meaning = if result.is_error { Meaning::Bad } else { Meaning::Aside };
-    let shown = excerpt(&result.text(), part).into_iter();
+    let text = result.text();
+    let text = match result.is_error {
+        true => short_error(&result.tool_name, &text, details),
+        false => &text,
+    };
+    let shown = excerpt(text, part).into_iter();
     shown.map(|line| palette.paint(meaning, &cut(&line, room.behind(4)))).collect()
 }
