@@ -48,7 +48,7 @@ impl Notifier {
         Self(watching)
     }
 
-    /// Waits until all of the events are told of, but not for long, and warns if that has failed. The engine must
+    /// Waits until all events are reported, but not for long, and warns if that has failed. The engine must
     /// be closed.
     pub(crate) async fn finish(mut self) {
         let warnings = match timeout(LAST, self.0.join_next()).await {

@@ -31,7 +31,7 @@ pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
 /// must be free, because others write to the disk as well.
 ///
 /// libgit2 writes packs through a memory map. It has only the last page of each piece allocated first,
-/// and any other page that finds no room is no error: it kills the process (SIGBUS).
+/// and any other page that finds no room is not an error: it kills the process (SIGBUS).
 ///
 /// # Errors
 /// The file system cannot be examined.

@@ -34,7 +34,7 @@ const DEEPEST: usize = 2_100;
 /// Why an index cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It is no index, or has cached trees that no git writes.
+    /// It is not an index, or has cached trees that no git writes.
     Damaged,
     /// It is not whole by itself: it is split or sparse, for instance.
     Partial,

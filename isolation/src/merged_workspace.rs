@@ -37,7 +37,7 @@ pub trait MergedCopies: Send + Sync {
     ///
     /// # Errors
     /// The copy cannot be read or written; it must not be used any more. Work that cannot be merged
-    /// is no error.
+    /// is not an error.
     fn merge(&self, copy: &mut MergedCopy, tasks: &[LandingTask]) -> Result<Vec<TaskLanding>>;
 
     /// Returns the paths of the last merge at which the user's working tree differs from the snapshot

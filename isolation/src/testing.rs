@@ -290,7 +290,7 @@ pub(crate) fn run(name: &str) -> RunName {
     name.parse().unwrap()
 }
 
-/// A name that is no text.
+/// A name that is not text.
 pub(crate) fn raw(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(bytes)
 }

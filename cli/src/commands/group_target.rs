@@ -15,7 +15,7 @@ use crate::process;
 use crate::render::one_line;
 
 /// Does a command for each run of the group that is its target, or for the task of that name in each;
-/// `None` if its target is no group. The latest run of a group stands for the group. With `--repo`, only the runs in that repository are meant. The newest run is
+/// `None` if its target is not a group. The latest run of a group stands for the group. With `--repo`, only the runs in that repository are meant. The newest run is
 /// undone first.
 ///
 /// # Errors

@@ -130,7 +130,7 @@ async fn by_device(service: &LoginService) -> Result<Granted, Failed> {
     Ok(Granted::Tokens(login.tokens().await?))
 }
 
-/// Returns whether a browser can be shown: there is a display, and this is no session from elsewhere.
+/// Returns whether a browser can be shown: there is a display, and this is not a session from elsewhere.
 pub(super) fn has_desktop() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let elsewhere = ["SSH_CONNECTION", "SSH_TTY"].into_iter().any(is_set);

@@ -90,7 +90,7 @@ fn with_lists(page: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns a line without its indent, which is no request whatever it begins with.
+/// Returns a line without its indent, which is not a request whatever it begins with.
 fn text(line: &str) -> String {
     let line = line.trim();
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() }

@@ -226,7 +226,7 @@ fn calls(messages: &[Message]) -> impl Iterator<Item = &ToolCall> {
     })
 }
 
-/// Returns whether a call has a result that is no error.
+/// Returns whether a call has a result that is not an error.
 fn succeeded(messages: &[Message], call: &ToolCall) -> bool {
     messages.iter().any(|message| match message {
         Message::ToolResult(result) => result.tool_call_id == call.id && !result.is_error,

@@ -27,7 +27,7 @@ const SESSIONS: &[&str] = &["--continue", "--resume", "--fork", "--no-session"];
 const PROGRAM: &str = "regatta";
 
 /// Returns the beginning of a suggested command, behind which its options stand, and the grammar of the
-/// command; `None` if it is no command of this program.
+/// command; `None` if it is not a command of this program.
 fn command_of<'a>(line: &str, grammar: &'a clap::Command) -> Option<(usize, &'a clap::Command)> {
     // Before the program may stand variables or another program.
     let start = if line.starts_with(PROGRAM) { 0 } else { line.find(" regatta ")? + 1 };

@@ -52,7 +52,7 @@ pub(super) struct ShownAnswer {
 }
 
 /// Returns a yielded value as text: a text as it is, other data as compact JSON. Returns `None` for
-/// null and for a blank text, which are no answers.
+/// null and for a blank text, which are not answers.
 #[must_use]
 pub fn answer_text(value: &Value) -> Option<String> {
     match value {
@@ -71,7 +71,7 @@ pub fn answer_lines(text: &str) -> impl Iterator<Item = String> {
 }
 
 impl Answer {
-    /// Returns the answer of a task that yielded `value`, or `None` if that is no answer.
+    /// Returns the answer of a task that yielded `value`, or `None` if that is not an answer.
     #[must_use]
     pub fn of(value: &Value, part: AnswerPart) -> Option<Self> {
         let mut text = answer_text(value)?;

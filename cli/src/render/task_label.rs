@@ -12,7 +12,7 @@ use regatta::each::is_named_by;
 /// Returns the label of a task by its name.
 pub type Labels<'a> = &'a dyn Fn(&TaskName) -> String;
 
-/// The fewest columns in which labels are told apart.
+/// The fewest columns in which labels differ.
 const NARROWEST: usize = 8;
 
 /// Returns the label of a task as printable text: `src/a.rs`, `src/a.rs +3` for a chunk of four

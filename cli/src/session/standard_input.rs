@@ -106,7 +106,7 @@ fn read_whole(
 /// Waits for a byte or for the end of `input`. Returns whether one of them came in time.
 fn is_ready(input: &impl AsFd, time: Duration) -> io::Result<bool> {
     let began = Instant::now();
-    // A signal is no silence: the rest of the time is waited for.
+    // A signal is not silence: the rest of the time is waited for.
     let ready = retry_on_intr(|| {
         let left = time.saturating_sub(began.elapsed());
         let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;

@@ -1,5 +1,5 @@
 //! The end of the terminal itself, for instance because its window was closed. A program that ignores
-//! SIGHUP is told by nothing else.
+//! nothing else reports SIGHUP.
 
 use std::io;
 use std::os::fd::OwnedFd;

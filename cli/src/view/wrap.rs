@@ -54,7 +54,7 @@ fn line_end(letters: &[(char, Style)], room: usize) -> (usize, usize) {
             let spaces = letters[end..].iter().take_while(|(letter, _)| *letter == ' ').count();
             return (end, end + spaces);
         }
-        // An indentation is no place to break.
+        // An indentation is not a place to break.
         if *letter == ' ' && letters[..at].iter().any(|(before, _)| *before != ' ') {
             space = Some(at);
         }

@@ -179,7 +179,7 @@ impl Error {
         Self::from(error).hint(hint)
     }
 
-    /// Returns the error of a failed write to standard output. A closed pipe is no error: the program
+    /// Returns the error of a failed write to standard output. A closed pipe is not an error: the program
     /// then exits quietly.
     #[must_use]
     pub fn output(error: &std::io::Error) -> Self {

@@ -71,7 +71,7 @@ pub enum KeyStoreError {
         /// The mistake.
         message: String,
     },
-    /// The file belongs to another user, or is no file, or cannot be written.
+    /// The file belongs to another user, or is not a file, or cannot be written.
     #[error("{} {why}", .file.display())]
     Refused {
         /// The file.

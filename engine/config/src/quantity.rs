@@ -64,7 +64,7 @@ const SIZES: [(&str, u64); 13] = [
 /// and the larger ones first; a plain number is in seconds.
 ///
 /// # Errors
-/// The text is no such quantity, or too large.
+/// The text is not such a quantity, or too large.
 pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
     let bad = || QuantityError::Duration(shortened(text));
     let large = || QuantityError::TooLarge(shortened(text));
@@ -98,7 +98,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
 /// Parses an age: a duration with units. `5` alone could mean seconds or days, and old work is removed.
 ///
 /// # Errors
-/// The text is no such quantity, too large, or a number without a unit.
+/// The text is not such a quantity, too large, or a number without a unit.
 pub fn parse_age(text: &str) -> Result<Duration, QuantityError> {
     let duration = parse_duration(text)?;
     if is_bare_number(text) {
@@ -110,7 +110,7 @@ pub fn parse_age(text: &str) -> Result<Duration, QuantityError> {
 /// Parses the size of a store: a size with a unit. `2` alone hardly means bytes.
 ///
 /// # Errors
-/// The text is no such quantity, too large, or a number without a unit.
+/// The text is not such a quantity, too large, or a number without a unit.
 pub fn parse_store_size(text: &str) -> Result<u64, QuantityError> {
     let size = parse_size(text)?;
     if is_bare_number(text) {
@@ -127,7 +127,7 @@ fn is_bare_number(text: &str) -> bool {
 /// any case), or without one.
 ///
 /// # Errors
-/// The text is no such quantity, or too large.
+/// The text is not such a quantity, or too large.
 pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = digits(text.trim()).ok_or_else(|| QuantityError::Size(shortened(text)))?;
     let unit = unit.trim_start().to_ascii_lowercase();
@@ -146,7 +146,7 @@ pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
 /// for millions after them.
 ///
 /// # Errors
-/// The text is no such quantity, or too large.
+/// The text is not such a quantity, or too large.
 pub fn parse_count(text: &str) -> Result<NonZeroU64, QuantityError> {
     let (bad, large) =
         (|| QuantityError::Count(shortened(text)), || QuantityError::TooLarge(shortened(text)));
@@ -172,7 +172,7 @@ const MOST_DOLLARS: u64 = 1_000_000_000;
 /// Parses an amount of money above zero: dollars with at most nine places, and `USD` after them.
 ///
 /// # Errors
-/// The text is no such quantity, or too large.
+/// The text is not such a quantity, or too large.
 pub fn parse_cost(text: &str) -> Result<Cost, QuantityError> {
     let bad = || QuantityError::Cost(shortened(text));
     let trimmed = text.trim();

@@ -220,7 +220,7 @@ impl Child<'_> {
             setrlimit(resource, limit).map_err(at(StartStep::Limits))?;
         }
         for signal in IGNORED {
-            // SAFETY: the default action is no handler, and the actions of the parent are its own.
+            // SAFETY: the default action is not a handler, and the actions of the parent are its own.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
         set_mask(&[]);

@@ -191,7 +191,7 @@ impl CommandOwner for ShellOwner {
             gone.cancel();
             cause
         };
-        // What is short enough for memory is no result of a task.
+        // What is short enough for memory is not a result of a task.
         let limit = match request.short {
             ShortOutput::Memory => SHORT_OUTPUT_BYTES,
             ShortOutput::File | ShortOutput::FileUnlessEmpty => RESULT_LIMIT,

@@ -16,7 +16,7 @@ const WINDOWS_1252: [char; 32] = [
 pub struct DecodedText {
     /// The text, without a byte order mark.
     pub text: String,
-    /// What of it is no text in the encoding of the rest.
+    /// What of it is not text in the encoding of the rest.
     pub foreign: Option<ForeignBytes>,
 }
 

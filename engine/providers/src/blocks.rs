@@ -41,7 +41,7 @@ pub(crate) struct Full;
 pub(crate) enum Rejected {
     /// The answer has reached its maximum size.
     Full,
-    /// The stream is no answer.
+    /// The stream is not an answer.
     Failed(AttemptFailure),
 }
 

@@ -82,7 +82,7 @@ impl Endpoint {
         let Some(key) = &self.key else { return Ok(None) };
         let (name, prefix) = match self.api {
             Api::OpenAiCompletions | Api::OpenAiResponses => (AUTHORIZATION, "Bearer "),
-            // The token of a login is no key.
+            // The token of a login is not a key.
             Api::AnthropicMessages if key.0.starts_with("sk-ant-oat") => (AUTHORIZATION, "Bearer "),
             Api::AnthropicMessages => (HeaderName::from_static("x-api-key"), ""),
             Api::GoogleGenerativeAi => (HeaderName::from_static("x-goog-api-key"), ""),

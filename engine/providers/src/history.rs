@@ -212,7 +212,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Whether the signatures of an answer are told to the reader.
+/// Whether the reader gets the signatures of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signatures {
     /// They are its own.
@@ -221,7 +221,7 @@ enum Signatures {
     Foreign,
 }
 
-/// Returns what the reader is told of a part.
+/// Returns what the reader gets of a part.
 fn block(part: &Part, signatures: Signatures) -> Option<Block<'_>> {
     let same = signatures == Signatures::Own;
     match part {

@@ -16,7 +16,7 @@ pub(crate) struct KnownModel {
     pub(crate) thinks: Option<bool>,
     /// The levels of thinking that it has; empty if they are not known.
     pub(crate) levels: Vec<ThinkingLevel>,
-    /// How it is told how much to think.
+    /// How a request states how much to think.
     pub(crate) mode: Option<ThinkingMode>,
     /// How many tokens it can write in one answer.
     pub(crate) output: Option<NonZeroU32>,

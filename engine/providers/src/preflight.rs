@@ -73,7 +73,7 @@ fn not_listening(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     failure.advise("start it, or correct its base URL")
 }
 
-/// Returns the names in a list of models; `None` if the response is no such list.
+/// Returns the names in a list of models; `None` if the response is not such a list.
 pub(crate) async fn model_names(response: Response) -> Option<Vec<String>> {
     names_of(&list_of(response).await?)
 }

@@ -311,7 +311,7 @@ pub(crate) fn end(events: &[Observed]) -> Result<&AssistantMessage, &Failure> {
     match events.last() {
         Some(Observed::Ended(message)) => Ok(message),
         Some(Observed::Failed { failure, .. }) => Err(failure),
-        other => panic!("{other:?} is no end"),
+        other => panic!("{other:?} is not an end"),
     }
 }
 

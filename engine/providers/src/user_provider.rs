@@ -63,7 +63,7 @@ impl UserProviders for NoUserProviders {
     }
 }
 
-/// A key with the name by which messages call it, which is no secret.
+/// A key with the name by which messages call it, which is not a secret.
 #[derive(Clone)]
 pub struct NamedKey {
     /// Where the key is from, for instance `the stored key work`.
@@ -74,7 +74,7 @@ pub struct NamedKey {
 }
 
 impl NamedKey {
-    /// Returns a key. A text of white space is no key.
+    /// Returns a key. A text of white space is not a key.
     #[must_use]
     pub fn new(name: impl Into<String>, key: &str) -> Self {
         Self { name: name.into(), key: ApiKey::new(key), tokens: None }

@@ -101,7 +101,7 @@ const MIGRATIONS: [&str; 4] = [
 
 const _: () = assert!(MIGRATIONS.len() == VERSION as usize, "each version has its migration");
 
-/// Returns the version of the file; fails if it is no ledger or newer than this program. It must be
+/// Returns the version of the file; fails if it is not a ledger or newer than this program. It must be
 /// called in a transaction, because another process may be creating the tables.
 pub(crate) fn check(connection: &Connection) -> Result<i64, LedgerCause> {
     let found = pragma(connection, "user_version")?;

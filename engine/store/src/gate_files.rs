@@ -76,7 +76,7 @@ impl GateFiles {
         let reports = entries.flatten().filter_map(|entry| {
             let account = entry.path();
             let file = File::open(account.join(STATE)).ok()?;
-            // What is read while somebody writes it is no state, and the next look has it.
+            // What is read while somebody writes it is not a state, and the next look has it.
             let _locked = lock(&file, File::try_lock_shared);
             let mut buffer = Vec::new();
             let size = read(&file, &mut buffer).ok()?;

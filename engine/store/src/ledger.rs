@@ -32,7 +32,7 @@ impl Ledger {
     /// only, and migrates an older file.
     ///
     /// # Errors
-    /// The file cannot be created or read, is no ledger, or was written by a newer version.
+    /// The file cannot be created or read, is not a ledger, or was written by a newer version.
     pub fn open(path: impl Into<PathBuf>, faults: Faults) -> Result<Self, LedgerError> {
         let path = path.into();
         let failed = |cause: LedgerCause| cause.to_error("open", &path);

@@ -64,7 +64,7 @@ impl PromptHistory {
     /// Opens the history at `path`, or creates it for this user only.
     ///
     /// # Errors
-    /// The file cannot be created, or is no history.
+    /// The file cannot be created, or is not a history.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         create_file(path)?;
         let mut connection = Connection::open(path)?;

@@ -291,7 +291,7 @@ impl BackgroundCommand {
         NewOutput { text: PlainText::of(&bytes).trim_end().to_owned(), skipped }
     }
 
-    /// Returns what the model is told of the end.
+    /// Returns what the model reads of the end.
     async fn report(&self, how: &str, artifacts: &dyn Artifacts) -> String {
         let (number, command) = (self.number, self.command());
         let seconds = self.started.elapsed().as_secs();

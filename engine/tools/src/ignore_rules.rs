@@ -93,7 +93,7 @@ async fn beginning(view: &dyn WorkspaceView, folder: &ViewPath, names: &[&str]) 
     view.open(&path).await.ok()?.read(MAX_IGNORE_BYTES).await.ok()
 }
 
-/// Returns the matcher of a file with rules. A line that is no pattern matches nothing, as in git.
+/// Returns the matcher of a file with rules. A line that is not a pattern matches nothing, as in git.
 fn matcher(file: &[u8]) -> Gitignore {
     // Paths are relative to the folder of the file.
     let mut builder = GitignoreBuilder::new(".");

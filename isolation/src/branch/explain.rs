@@ -53,7 +53,7 @@ impl Cleaner<'_> {
         // What a branch of the run has besides is the work of other tasks.
         let head = real.head().and_then(|head| head.peel_to_tree());
         let head = head.and_then(|tree| tree.get_path(clean.path.as_path())).ok();
-        // A folder of that name is no version of the file.
+        // A folder of that name is not a version of the file.
         let head = head.filter(|entry| entry.kind() != Some(ObjectType::Tree));
         let head = head.map(|entry| entry.id());
         // A file that the task added is one that the user had removed, or of no commit at all.

@@ -11,7 +11,7 @@
 //! keeps the workspace: it costs a look, where a wrong capture could cost content.
 //!
 //! An older file of the right size and modification time counts as unchanged and is never read, so
-//! zeros in one are no work, either.
+//! zeros in one are not work, either.
 
 use protocol::RepoPath;
 use rustix::fs::fstat;

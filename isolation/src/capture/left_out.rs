@@ -20,7 +20,7 @@ pub(super) struct LeftOutCollector<'a> {
     entries: BTreeMap<Vec<u8>, LeftOutKind>,
     total: u64,
     files: u64,
-    /// The state of the set-up. What it has left is no work of the task.
+    /// The state of the set-up. What it has left is not work of the task.
     setup: &'a SetupState,
     /// The fingerprints of all entries, by printed path.
     fingerprints: BTreeMap<String, String>,

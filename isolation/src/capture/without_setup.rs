@@ -1,5 +1,5 @@
 //! Expresses a task's change of a file that the set-up had changed as a change of the original: what
-//! the set-up has done to the file is no part of it.
+//! the set-up has done to the file is not part of it.
 
 use crate::baseline::ContentReader;
 use crate::capture::compare::{Compared, begin};

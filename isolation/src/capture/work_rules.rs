@@ -37,7 +37,7 @@ impl<'a> WorkRules<'a> {
         Self { now: rules_in(snapshot, git, tree), without_setup: None }
     }
 
-    /// Reads the rules by which the work of a task is told from ignored files.
+    /// Reads the rules that distinguish the work of a task from ignored files.
     ///
     /// Rules for the whole tree come from the user's repository, those of folders from the files in
     /// the workspace. Rules in the private git folder of the workspace are not used, because the

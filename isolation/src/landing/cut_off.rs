@@ -106,7 +106,7 @@ impl CutOff {
 
 /// Completes the landings of other repositories that dead engines have left in the folder of `repo`,
 /// or in the nested repositories in `roots`. One that cannot be
-/// completed stays as it is, which is told.
+/// completed stays as it is, which is reported.
 pub(super) fn finish_others(
     (repo, paths): (&Repo, &RepoPaths),
     (lock, roots): (&LandingLock, &BTreeSet<RepoPath>),

@@ -14,7 +14,7 @@ use crate::workspace::{FileWork, in_threads};
 /// How long closing a removed file takes at most where the disk need not be waited for.
 const SLOW: Duration = Duration::from_micros(200);
 
-/// How many threads close files. A disk that is told at once which of its room is free again makes
+/// How many threads close files. A disk that learns at once which blocks are free again makes
 /// whoever closes a removed file wait for that; it takes as long for a few as for one.
 const CLOSING: usize = 8;
 

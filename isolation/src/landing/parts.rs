@@ -132,7 +132,7 @@ impl Parts<'_> {
     }
 
     /// Returns the commits that the submodules go to. A commit that is nowhere in the user's
-    /// repositories is a conflict, unless the submodule stays as it is, which is told.
+    /// repositories is a conflict, unless the submodule stays as it is, which is reported.
     fn links(
         &self,
         request: &LandingRequest,

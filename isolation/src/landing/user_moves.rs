@@ -76,7 +76,7 @@ impl<'a> UserMoves<'a> {
         let reader = ContentReader::of_run(&self.began.context(), &table.nested())?;
         for path in removed {
             let Some(frozen) = table.get(path) else { continue };
-            // A version that git has no copy of is no candidate.
+            // A version that git has no copy of is not a candidate.
             if let Ok(entry) = reader.entry(path, frozen) {
                 found.insert(path.clone(), Some(entry));
             }

@@ -87,7 +87,7 @@ pub(super) struct SideRenames {
 
 impl SideRenames {
     /// Finds the renames of `side` among the work of each author alone. A file that one task removed
-    /// and another that looks like it, which a second task added, are no rename: so tasks that have
+    /// and another that looks like it, which a second task added, are not rename: so tasks that have
     /// no path in common come to the same in any order.
     pub(super) fn of_authors(
         blobs: &dyn Blobs,

@@ -234,7 +234,7 @@ fn changed(error: Errno) -> Errno {
     }
 }
 
-/// Converts the error of a file that has become shorter, or is no regular file any more, to `EAGAIN`.
+/// Converts the error of a file that has become shorter, or is not a regular file any more, to `EAGAIN`.
 fn ended_early(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::NotSeekable => Errno::AGAIN.into(),

@@ -66,7 +66,7 @@ pub(crate) fn make_merged_copy(snapshot: &Snapshot) -> Result<(Workspace, Manife
         predecessor_changes: std::collections::BTreeMap::new(),
         setup: SetupState::None,
     };
-    // The commands that verify the work are no task's.
+    // The commands that verify the work are not task's.
     snapshot.pool.lend_unknown();
     Ok((workspace, manifest))
 }
@@ -77,7 +77,7 @@ fn place(snapshot: &Snapshot) -> Workspace {
     let folder = (1..).map(named).find(|folder| folder.symlink_metadata().is_err());
     let folder = folder.unwrap_or_else(|| named(0));
     let root = tree_of(&folder);
-    // The name is never looked at: a copy of which no task knows is no task's workspace.
+    // The name is never looked at: a copy of which no task knows is not a task's workspace.
     Workspace { task: TaskName::nearest("verification"), attempt: 1, folder, root }
 }
 

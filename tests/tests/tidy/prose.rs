@@ -1,5 +1,5 @@
 //! Words that make a sentence hard to read, and that users must not meet: a passive without an actor
-//! ("is told" for reported or printed), and subjects that name no one.
+//! ("is told" for reported or printed), subjects that name no one, and "is no X".
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -7,13 +7,24 @@ use super::workspace::{root, sources, text};
 
 const AVOIDED: [&str; 5] = ["is told", "are told", "nobody", "somebody", "whoever"];
 
+/// "is no X" is "is not an X", but for these words before or behind it.
+const IS_NO: &str = "is no";
+const BEFORE_IS_NO: [&str; 1] = ["there"];
+const BEHIND_IS_NO: [&str; 3] = ["longer", "more", "one"];
+
 /// Returns the words of the list that a text has, in any case, as whole words.
 fn avoided(text: &str) -> Vec<&'static str> {
     let letters = |letter: char| if letter.is_alphanumeric() { letter } else { ' ' };
     let plain: String = text.to_lowercase().chars().map(letters).collect();
     let words: Vec<_> = plain.split_whitespace().collect();
     let text = format!(" {} ", words.join(" "));
-    AVOIDED.into_iter().filter(|word| text.contains(&format!(" {word} "))).collect()
+    let is_no = words.windows(4).any(|four| {
+        four[1..3] == ["is", "no"]
+            && !BEFORE_IS_NO.contains(&four[0])
+            && !BEHIND_IS_NO.contains(&four[3])
+    });
+    let found = AVOIDED.into_iter().filter(|word| text.contains(&format!(" {word} ")));
+    found.chain(is_no.then_some(IS_NO)).collect()
 }
 
 /// Returns a page without its code: blocks between fences, and words between backticks.
@@ -143,6 +154,8 @@ fn words_are_found_whole_outside_of_code() {
     assert_eq!(avoided("Nobody is told."), ["is told", "nobody"]);
     assert_eq!(avoided("what is\ntold"), ["is told"]);
     assert!(avoided("whosoever tells").is_empty());
+    assert_eq!(avoided("A link is no file."), ["is no"]);
+    assert!(avoided("There is no file, and it is no longer used.").is_empty());
     let mut found = Vec::new();
     let code = "/// A doc.\nfn f() { g(format!(\"one {}\", \"two\"), 'x') } #[cfg(test)] fn g() { \"test\" }";
     literals(code.parse().expect("it is Rust"), Docs::Skipped, &mut found);

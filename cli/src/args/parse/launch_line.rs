@@ -49,7 +49,7 @@ enum Value {
 }
 
 impl RootOption {
-    /// Returns the option that a word is; `None` if it is no option.
+    /// Returns the option that a word is; `None` if it is not an option.
     fn of(grammar: &clap::Command, word: &OsStr) -> Option<Self> {
         let word = word.to_string_lossy();
         if !word.starts_with('-') || word == "-" {

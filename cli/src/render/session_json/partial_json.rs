@@ -118,7 +118,7 @@ impl Reader<'_> {
         serde_json::from_str(word).ok().or_else(cut)
     }
 
-    /// Returns the next byte that is no white space, without taking it.
+    /// Returns the next byte that is not white space, without taking it.
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {

@@ -23,7 +23,7 @@ pub(super) fn first_full_row(source: &str, columns: usize, syntaxes: &Syntaxes) 
 }
 
 /// Returns the spaces of a text at which it can be split, so that both parts look as they do together,
-/// whatever follows; `None` if the text is no paragraph.
+/// whatever follows; `None` if the text is not a paragraph.
 fn stable_spaces(source: &str) -> Option<Vec<usize>> {
     let mut events = Parser::new_ext(source, options()).into_offset_iter();
     let (Event::Start(Tag::Paragraph), _) = events.next()? else { return None };

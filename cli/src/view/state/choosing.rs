@@ -35,7 +35,7 @@ pub(in crate::view) enum SessionRequest {
     Name(String),
 }
 
-/// What the model is told about a branch that is left.
+/// What the model reads about a branch that is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::view) enum Summary {
     Nothing,

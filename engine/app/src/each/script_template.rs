@@ -175,7 +175,7 @@ pub(super) fn no_items_error(name: &str, instead: &str) -> Error {
 }
 
 /// Splits a script at its next placeholder: two braces around a word. Other text in two braces, as
-/// in `awk '{{ print $1 }}'`, is no placeholder.
+/// in `awk '{{ print $1 }}'`, is not a placeholder.
 pub(super) fn next_placeholder(script: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(found) = script[from..].find("{{") {

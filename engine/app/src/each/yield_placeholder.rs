@@ -32,7 +32,7 @@ pub struct PlanPrompt {
 /// if they are not placeholders.
 ///
 /// # Errors
-/// The prompt has a placeholder for items, or for a task that is no predecessor.
+/// The prompt has a placeholder for items, or for a task that is not a predecessor.
 pub fn plan_prompt(prompt: &str, predecessors: &[TaskName]) -> Result<PlanPrompt, Error> {
     let ours = |name: &str| is_yield(name) || Placeholder::of(name).is_some();
     read(prompt, ours, |name| match is_yield(name) {
@@ -45,7 +45,7 @@ pub fn plan_prompt(prompt: &str, predecessors: &[TaskName]) -> Result<PlanPrompt
 /// yields.
 ///
 /// # Errors
-/// The prompt has a placeholder for a task that is no predecessor.
+/// The prompt has a placeholder for a task that is not a predecessor.
 pub fn file_prompt(prompt: &str, predecessors: &[TaskName]) -> Result<PlanPrompt, Error> {
     read(prompt, is_yield, |name| reference(name, predecessors))
 }

@@ -31,7 +31,7 @@ enum Release {
 /// without another word. Other words name smaller models, and those for a purpose of their own.
 const MAIN: [&str; 4] = ["pro", "max", "large", "sonnet"];
 
-/// The word after which a family is another one: GPT OSS is no version of GPT.
+/// The word after which a family is another one: GPT OSS is not a version of GPT.
 const OTHER: &str = "oss";
 
 impl ModelName {

@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// Returns the key of each value that is no map and not the list of tasks, by the place at which the
+    /// Returns the key of each value that is not a map and not the list of tasks, by the place at which the
     /// value begins. The items of a list have its key.
     pub(super) fn keys(&self) -> BTreeMap<usize, String> {
         fn collect(node: &Node, key: Option<&str>, keys: &mut BTreeMap<usize, String>) {

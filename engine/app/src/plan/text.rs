@@ -47,7 +47,7 @@ pub(super) struct PlanText<'a> {
     pub(super) name: &'a str,
     pub(super) whole: &'a str,
     pub(super) syntax: PlanSyntax,
-    /// The key of each value that is no table, by the place at which the value begins.
+    /// The key of each value that is not a table, by the place at which the value begins.
     pub(super) keys: &'a BTreeMap<usize, String>,
 }
 

@@ -77,7 +77,7 @@ pub struct IncludedFile {
 /// long or not text is named, but not included.
 ///
 /// # Errors
-/// It does not exist, is no regular file, or cannot be read.
+/// It does not exist, is not a regular file, or cannot be read.
 pub fn include(
     path: &[u8],
     folder: &Path,
@@ -113,7 +113,7 @@ pub fn include(
 /// Reads a text or an image whose path is `path`.
 ///
 /// # Errors
-/// It does not exist, is no regular file, or cannot be read.
+/// It does not exist, is not a regular file, or cannot be read.
 pub fn read(path: &Path, sizes: ImageSizes) -> io::Result<ReadFile> {
     let (file, size) = open(path)?;
     let name = std::path::absolute(path).unwrap_or_else(|_unknown_folder| path.to_owned());

@@ -27,7 +27,7 @@ pub struct ModelEntry {
     pub thinking: Option<bool>,
     /// The thinking levels that it knows.
     pub levels: Vec<String>,
-    /// How it is told how much to think.
+    /// How a request states how much to think.
     pub thinking_mode: Option<ThinkingMode>,
     /// How much it is to think where nobody says so.
     pub default_level: Option<String>,

@@ -1,4 +1,4 @@
-//! How much a model of the file of models thinks, and how it is told.
+//! How much a model of the file of models thinks, and how a request states it.
 
 use protocol::ThinkingMode;
 
@@ -13,7 +13,7 @@ pub(super) struct ModelThinking {
     pub(super) is_given: bool,
     /// Its levels, in ascending order; empty if the user does not say which it has.
     pub(super) levels: Vec<String>,
-    /// How it is told how much to think.
+    /// How a request states how much to think.
     pub(super) mode: Option<ThinkingMode>,
     /// How much it is to think where nobody says so.
     pub(super) default_level: Option<String>,

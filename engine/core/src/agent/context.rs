@@ -60,7 +60,7 @@ impl AgentContext<'_> {
         }
     }
 
-    /// Returns what the model is told of a call whose tool it may not use.
+    /// Returns what the model reads of a call whose tool it may not use.
     pub(super) fn refusal(&self, call: &ToolCall) -> Option<String> {
         let only = self.only.as_ref()?;
         let declared = self.tools.declarations();

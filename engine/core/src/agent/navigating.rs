@@ -17,13 +17,13 @@ pub struct Navigation {
     /// The entry; `None` begins before all entries. In place of a prompt, the session goes on from
     /// the entry before it.
     pub target: Option<EntryId>,
-    /// What a model is told about the branch that is left.
+    /// What a model reads about the branch that is left.
     pub summary: SummaryOfLeft,
     /// A name for the place from which the session goes on.
     pub label: Option<String>,
 }
 
-/// What a model is told about a branch that is left.
+/// What a model reads about a branch that is left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum SummaryOfLeft {
     /// A summary if the settings say so.

@@ -8,7 +8,7 @@ struct Command {
     name: &'static str,
     /// The options of one letter without a value.
     flags: &'static str,
-    /// The options of one letter with a value that is no path.
+    /// The options of one letter with a value that is not a path.
     values: &'static str,
     /// The long options. A value, if any, is behind `=`.
     long: &'static [&'static str],
@@ -24,7 +24,7 @@ enum Operands {
     OnePath,
     /// A pattern, unless `-e` gives it, then paths.
     PatternThenPaths,
-    /// Texts that are no paths.
+    /// Texts that are not paths.
     Texts,
 }
 

@@ -37,7 +37,7 @@ impl Default for BranchSummaryPolicy {
 }
 
 impl BranchSummaryPolicy {
-    /// Returns how many tokens of a branch a model with this window is told.
+    /// Returns how many tokens of a branch a model with this window reads.
     #[must_use]
     pub fn input(&self, window: Option<u64>) -> u64 {
         // A small window would have nothing left beside a reserve for a large one.
@@ -46,7 +46,7 @@ impl BranchSummaryPolicy {
     }
 }
 
-/// How many tokens of a branch are told a model whose window is not known.
+/// How many tokens of a branch a model reads whose window is not known.
 const UNKNOWN_WINDOW: u64 = 32_000;
 
 /// The tokens of a request beside the conversation.

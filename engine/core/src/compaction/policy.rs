@@ -74,7 +74,7 @@ impl CompactionPolicy {
     }
 
     /// Returns how many tokens there is room for after a compaction of a request that has `tokens` of
-    /// them, `fixed` of which are no messages, and did not fit.
+    /// them, `fixed` of which are not messages, and did not fit.
     #[must_use]
     pub fn room_after_overflow(&self, tokens: u64, fixed: u64, window: Option<u64>) -> u64 {
         let half = fixed.saturating_add(tokens.saturating_sub(fixed) / 2);

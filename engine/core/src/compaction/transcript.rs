@@ -10,7 +10,7 @@ use crate::request::estimated_tokens;
 const SIZES: [usize; 5] = [16_000, 4_000, 1_000, 300, 100];
 
 /// Returns the messages as text of at most `most` tokens. Long parts are cut in their middle; if that
-/// is not enough, messages in the middle are left out. Both is told.
+/// is not enough, messages in the middle are left out. The text says both.
 pub(super) fn transcript(messages: &[Arc<Message>], most: u64) -> String {
     let most = usize::try_from(most.saturating_mul(4)).unwrap_or(usize::MAX);
     let mut pieces = Vec::new();

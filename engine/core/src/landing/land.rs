@@ -55,7 +55,7 @@ pub enum LandingEnd {
 }
 
 /// Lands the work in `request`. The start is recorded in the ledger before anything changes and the
-/// report afterwards; then the backend is told that it need not keep the report.
+/// report afterwards; then the backend need not keep the report.
 ///
 /// # Errors
 /// The ledger cannot be written, and nothing was landed.

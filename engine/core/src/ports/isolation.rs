@@ -266,7 +266,7 @@ pub enum WorkspaceStart {
     #[default]
     AtOnce,
     /// After set-up commands have changed the workspace, at [`Baseline::accept_setup`]. What they change
-    /// is no work of the task.
+    /// is not work of the task.
     AfterSetup,
 }
 

@@ -36,7 +36,7 @@ pub struct ContextFiles {
     pub files: Vec<ContextFile>,
     /// The files that the model gets only a part of, or nothing.
     pub cut: Vec<String>,
-    /// The files with bytes that are no text in their encoding.
+    /// The files with bytes that are not text in their encoding.
     pub foreign: Vec<(String, ForeignBytes)>,
     size: usize,
 }

@@ -1,4 +1,4 @@
-//! Where a session works, as its model is told.
+//! Where a session works, for its model.
 
 use protocol::Timestamp;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use protocol::Part;
 
-/// The text and thinking of an answer received so far. Calls are no part of it, because a call that
+/// The text and thinking of an answer received so far. Calls are not part of it, because a call that
 /// is not complete is not carried out.
 #[derive(Debug, Default)]
 pub(crate) struct PartialContent(BTreeMap<usize, Part>);

@@ -14,7 +14,7 @@ const ROOT: &str = "root";
 pub struct SessionMove {
     /// The entry from which it goes on; `None` begins a new branch before all entries.
     pub target: Option<EntryId>,
-    /// What the model is told about the branch that is left.
+    /// What the model reads about the branch that is left.
     pub summary: Option<LeftBranch>,
 }
 
@@ -27,7 +27,7 @@ pub struct Moved {
     pub context: SessionContext,
 }
 
-/// What a model is told about a branch that is left.
+/// What a model reads about a branch that is left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftBranch {
     /// The summary.

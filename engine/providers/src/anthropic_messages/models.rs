@@ -14,7 +14,7 @@ pub(super) struct Profile {
     pub(super) max_output: u32,
 }
 
-/// How a model is told how much to think.
+/// How a request states how much to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thinking {
     /// The model does not think.
@@ -75,7 +75,7 @@ pub(super) fn profile(endpoint: &Endpoint) -> Profile {
     Profile { thinking, max_output }
 }
 
-/// Returns what the name of a model says. One that is not of Anthropic is told as their older models
+/// Returns what the name of a model says. A model that is not of Anthropic gets it as their older models
 /// are, as other servers of this API want it; one of Anthropic that is not known is taken for a new
 /// one.
 fn named_profile(model: &str) -> Profile {

@@ -1,4 +1,4 @@
-//! What differs between Gemini models: how they are told how much to think.
+//! What differs between Gemini models: how a request states how much to think.
 
 use protocol::ThinkingLevel::{self, High, Low, Medium, Minimal, Off, XHigh};
 use protocol::ThinkingMode;
@@ -43,7 +43,7 @@ pub(super) fn generation(model: &str) -> Generation {
     }
 }
 
-/// How a model is told how much to think.
+/// How a request states how much to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thinking<'a> {
     /// Not at all.
@@ -56,7 +56,7 @@ pub(super) enum Thinking<'a> {
     LevelIfAsked(&'a [ThinkingLevel]),
 }
 
-/// Returns how the model of an endpoint is told how much to think: what is known about it, and else
+/// Returns how a request to an endpoint states how much to think: what is known about it, and else
 /// what its name says.
 pub(super) fn thinking(endpoint: &Endpoint) -> Thinking<'_> {
     const LEVELS: &[ThinkingLevel] = &[Minimal, Low, Medium, High];

@@ -30,7 +30,7 @@ pub struct ModelFacts {
     /// The thinking levels that it knows, in ascending order; empty if they are not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<String>,
-    /// How it is told how much to think, where its name does not say so.
+    /// How a request states how much to think, where its name does not say so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_mode: Option<ThinkingMode>,
     /// How much it is to think where nobody says so.

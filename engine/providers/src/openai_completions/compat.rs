@@ -25,7 +25,7 @@ pub(crate) struct Compat {
     pub(crate) usage: Presence,
     /// `maxTokensField`: the name of the limit of an answer.
     pub(crate) limit_field: &'static str,
-    /// `thinkingFormat` and `supportsReasoningEffort`: how the level of thinking is told.
+    /// `thinkingFormat` and `supportsReasoningEffort`: how a request states the level of thinking.
     pub(crate) thinking: ThinkingFormat,
     /// `reasoningEffortMap`: the names of levels where they are others.
     pub(crate) efforts: BTreeMap<ThinkingLevel, String>,

@@ -97,7 +97,7 @@ impl Compat {
     }
 }
 
-/// Returns how a model of a server is told how much to think, of which only those with these names can
+/// Returns how a request to a server states how much to think, of which only those with these names can
 /// be.
 fn effort_of(names: &[&str], model: &str) -> ThinkingFormat {
     let has_effort = names.iter().any(|name| model.contains(name));

@@ -1,4 +1,4 @@
-//! Separates what is no text from the text of an answer: some models write their thinking between tags,
+//! Separates what is not text from the text of an answer: some models write their thinking between tags,
 //! or tokens of the template of the conversation.
 
 use crate::endpoint::Endpoint;

@@ -38,7 +38,7 @@ pub enum ForkError {
         #[source]
         source: io::Error,
     },
-    /// The file is no session.
+    /// The file is not a session.
     #[error("{} is not a session", path.display())]
     NoSession {
         /// The file.
@@ -81,7 +81,7 @@ pub fn artifacts_of(log: &Path) -> PathBuf {
 /// beside it. The session may be open meanwhile. The title is kept, and so are damaged lines.
 ///
 /// # Errors
-/// See [`ForkError`]. What artifacts could not be copied is no error.
+/// See [`ForkError`]. What artifacts could not be copied is not an error.
 pub fn fork(from: &Path, to: &Path, header: &SessionHeader) -> Result<(), ForkError> {
     let (session, rest) = known(from, LoadedSession::read_rest(from), |(session, _)| session)?;
     let parent = Some(session.header.id.clone());

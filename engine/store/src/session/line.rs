@@ -123,7 +123,7 @@ pub(super) fn parse_first(line: &[u8]) -> First {
 /// Parses what every entry has.
 ///
 /// # Errors
-/// The line is no entry; the text says why.
+/// The line is not an entry; the text says why.
 pub(super) fn parse_envelope(line: &[u8]) -> Result<Envelope, String> {
     #[derive(Deserialize)]
     struct Read<'a> {

@@ -50,7 +50,7 @@ pub struct SessionInfo {
 /// Returns the sessions whose files are in `folder`; the one that was changed last comes first.
 ///
 /// # Errors
-/// The folder cannot be read. That it does not exist is no error.
+/// The folder cannot be read. That it does not exist is not an error.
 pub fn list_sessions(folder: &Path) -> io::Result<Vec<SessionInfo>> {
     Ok(newest_first(read_all(&session_files(folder)?)))
 }
@@ -75,7 +75,7 @@ pub(super) fn session_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns the sessions of all folders below `folder`, in the same order.
 ///
 /// # Errors
-/// A folder cannot be read. That it does not exist is no error.
+/// A folder cannot be read. That it does not exist is not an error.
 pub fn list_all_sessions(folder: &Path) -> io::Result<Vec<SessionInfo>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -112,7 +112,7 @@ fn read_all(files: &[PathBuf]) -> Vec<SessionInfo> {
     })
 }
 
-/// Reads the beginning of a session file; `None` if the file is no session.
+/// Reads the beginning of a session file; `None` if the file is not a session.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -1,5 +1,5 @@
 //! Opens a session log for writing: reads it, rewrites it if it is of an older version, removes an
-//! incomplete last line, and moves a file aside that is no session.
+//! incomplete last line, and moves a file aside that is not a session.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -89,7 +89,7 @@ impl LogOptions {
                     let aside = back_up(path)?;
                     fs::remove_file(path)?;
                     let (path, aside) = (path.display(), aside.display());
-                    tracing::warn!(%path, %aside, "a file that is no session was moved aside");
+                    tracing::warn!(%path, %aside, "a file that is not a session was moved aside");
                 }
             }
         }

@@ -29,7 +29,7 @@ pub enum Titled {
 /// Control characters are left out, and spaces joined.
 ///
 /// # Errors
-/// The file is no session of this version, somebody has it open, or it cannot be written.
+/// The file is not a session of this version, somebody has it open, or it cannot be written.
 pub fn set_title(
     path: &Path,
     title: &str,

@@ -7,7 +7,7 @@ use crate::error::ToolError;
 /// Why a patch is not applied. No file is changed, except with [`PatchError::Partly`].
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PatchError {
-    /// It is no patch.
+    /// It is not a patch.
     #[error("nothing was changed: {0}")]
     Parse(#[from] ParseError),
     /// A hunk does not apply.

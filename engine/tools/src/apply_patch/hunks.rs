@@ -164,7 +164,7 @@ fn place(lines: &[Line<'_>], hunk: &Hunk, at: usize) -> Result<(usize, usize), H
     if let Some(begin) = seek(lines, &old, at, anchor) {
         return Ok((begin, old.len()));
     }
-    // A blank line between two hunks is no line of the file.
+    // A blank line between two hunks is not a line of the file.
     if let (Some(HunkLine::Kept(last)), Some((_, fewer))) = (hunk.lines.last(), old.split_last())
         && last.is_empty()
         && !fewer.is_empty()

@@ -37,7 +37,7 @@ pub(super) enum HunkLine {
     Added(String),
 }
 
-/// Why a text is no patch.
+/// Why a text is not a patch.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ParseError {
     #[error("a patch begins with the line `*** Begin Patch`, and not with `{}`", quote(.0))]

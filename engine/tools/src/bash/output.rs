@@ -56,7 +56,7 @@ async fn read(
     end: &CommandEnd,
 ) -> io::Result<Output> {
     if let Some(short) = &end.output {
-        // It fits, because its bytes and lines are few: each byte that is no text takes three.
+        // It fits, because its bytes and lines are few: each byte that is not text takes three.
         let text = PlainText::of(short).trim_end().to_owned();
         // Where the limit of output is 0, nothing is kept anywhere.
         let notice = (end.dropped > 0).then(|| format!("{} bytes were not kept", end.dropped));

@@ -26,7 +26,7 @@ pub(crate) enum StoppedBy {
 }
 
 impl FinishedCommand {
-    /// Returns how the command ended, if that is no success: what comes after "the command".
+    /// Returns how the command ended, if that is not success: what comes after "the command".
     pub(crate) fn problem(&self, time: Option<Duration>) -> Option<String> {
         match (self.stopped_by, self.end.cause) {
             (StoppedBy::Time, _) => {

@@ -96,7 +96,7 @@ enum Paged {
     Image(Begun, &'static str),
 }
 
-/// A file that is no text, of which the beginning was read.
+/// A file that is not text, of which the beginning was read.
 struct Begun {
     file: Box<dyn ViewFile>,
     beginning: Vec<u8>,

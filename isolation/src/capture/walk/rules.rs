@@ -10,7 +10,7 @@ use crate::nested::{has_whole_link, link_text};
 use crate::tree::{FolderListing, Stat};
 
 impl Walk<'_, '_> {
-    /// Returns whether a set-up has left this in an ignored place. It is no work, even if the place is
+    /// Returns whether a set-up has left this in an ignored place. It is not work, even if the place is
     /// not ignored now.
     pub(super) fn is_left_ignored(&self, path: &[u8], stat: &Stat) -> bool {
         stat.ctime_ns < self.manifest.marker_ns

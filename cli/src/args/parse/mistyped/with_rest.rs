@@ -46,7 +46,7 @@ fn grammar_of<'a>(command: &str, grammar: &'a clap::Command) -> Option<&'a clap:
     words.try_fold(grammar, |command, word| command.find_subcommand(word))
 }
 
-/// Returns whether a command takes names that are no runs, tasks or prompts, such as that of a shell.
+/// Returns whether a command takes names that are not runs, tasks or prompts, such as that of a shell.
 fn takes_names(command: &str) -> bool {
     let grammar = public_grammar();
     let names = grammar_of(command, &grammar).into_iter().flat_map(clap::Command::get_positionals);

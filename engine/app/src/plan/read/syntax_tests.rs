@@ -168,7 +168,7 @@ fn a_text_in_another_syntax_than_the_ending_says_is_told_what_it_looks_like() {
         let said = format!("plan.{ending}:1:1: the plan is empty\n  try: regatta schema plan");
         assert!(error.ends_with(&said), "{error}");
     }
-    let error = in_file("json", "# a").expect_err("it is no JSON").to_string();
+    let error = in_file("json", "# a").expect_err("it is not JSON").to_string();
     assert!(!error.contains("looks like"), "{error}");
     let error = in_file("yaml", "version: 1\n---\nversion: 1\n").expect_err("it is two plans");
     assert!(
@@ -179,7 +179,7 @@ fn a_text_in_another_syntax_than_the_ending_says_is_told_what_it_looks_like() {
         ("yaml", "- id: a", r#"version: 1 (first, and then task: [{ prompt: "…" }])"#),
         ("yaml", "nothing", "version: 1 (first"),
     ] {
-        let error = in_file(ending, text).expect_err("it is no plan").to_string();
+        let error = in_file(ending, text).expect_err("it is not a plan").to_string();
         let said = format!(": expected a table with the keys of a plan\n  try: {hint}");
         assert!(error.contains(&said), "{error}");
         assert!(error.ends_with("\n  try: regatta schema plan"), "{error}");
@@ -296,7 +296,7 @@ fn advice_is_written_in_the_syntax_of_the_plan() {
     for (ending, text) in
         [("toml", "version = 1\n[task]\nexec = 'x'"), ("yaml", "version: 1\ntask:\n  exec: x\n")]
     {
-        let error = in_file(ending, text).expect_err("one task is no list").to_string();
+        let error = in_file(ending, text).expect_err("one task is not a list").to_string();
         assert!(error.contains(":2:") && error.contains("`task` is a list of tasks"), "{error}");
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Breaker {
     failures: u32,
     /// When the first of the failures in a row was.
     since: Option<Duration>,
-    /// Since when nothing was answered, as those are told who have waited.
+    /// Since when nothing was answered, as the error of a request that waited says.
     silent: Option<Duration>,
     /// The message of the last one.
     reason: String,

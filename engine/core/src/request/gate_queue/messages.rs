@@ -1,4 +1,4 @@
-//! What the queue of an account is told, and what it asks for.
+//! The inputs and outputs of the queue of an account.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

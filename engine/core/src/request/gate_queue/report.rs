@@ -1,4 +1,4 @@
-//! What people are told about an account: who uses it how much, and what holds up requests.
+//! The report about an account: who uses it how much, and what holds up requests.
 
 use std::time::Duration;
 
