@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, Ask, BackgroundWork, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner,
-    CommandRequest, LineSink, OwnerEnd, Pause, ToolBuildError, ToolDeclaration, ToolOutcome,
+    Access, BackgroundWork, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner,
+    CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use protocol::{ModelRoute, SessionId, ToolCall};
+use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::approver::Unbegun;
 use super::background::ExecutorBackground;
 use super::launch_meter::LaunchMeter;
+use super::session_ports::{CallFrom, SessionPorts};
 use super::session_tools::{SessionTools, ToolSetup};
 use crate::deps::Deps;
 use crate::job::Job;
@@ -36,22 +37,6 @@ pub(crate) enum ExecutorSetup {
     Commands,
     /// Carrying out the calls of a model, and asking a person about some, if there is one.
     Tools(Box<ToolSetup>, SessionPorts),
-}
-
-/// What the session of an executor can do beside its calls.
-#[derive(Clone, Default)]
-pub(crate) struct SessionPorts {
-    /// Asks a person; `None` if there is no one to answer.
-    pub(crate) ask: Option<Arc<dyn Ask>>,
-    /// Lets calls wait; `None` if the session works for no task.
-    pub(crate) pause: Option<Arc<dyn Pause>>,
-}
-
-/// Who makes a call.
-#[derive(Clone, Debug)]
-pub(crate) struct CallFrom {
-    pub(crate) session: SessionId,
-    pub(crate) model: ModelRoute,
 }
 
 pub(crate) enum ToolExecutorMessage {

@@ -10,7 +10,8 @@ use engine::ports::{Access, CancelLevel, ToolDeclaration, ToolOutcome, ToolOutpu
 use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
 
-use super::executor::{CallFrom, OpenedTools, ToolExecutorMessage};
+use super::executor::{OpenedTools, ToolExecutorMessage};
+use super::session_ports::CallFrom;
 use super::settle::settle;
 use crate::messaging::answer;
 

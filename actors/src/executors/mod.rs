@@ -8,6 +8,7 @@ mod executor_tools;
 
 mod executor;
 mod launch_meter;
+mod session_ports;
 mod session_tools;
 mod settle;
 mod spawning;
@@ -15,11 +16,10 @@ mod supervisor;
 mod turns;
 
 pub use chosen_mode::ChosenMode;
-pub(crate) use executor::{
-    CallFrom, ExecutorLease, ExecutorSetup, OpenedTools, SessionPorts, ToolExecutorMessage,
-};
+pub(crate) use executor::{ExecutorLease, ExecutorSetup, OpenedTools, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
+pub(crate) use session_ports::{CallFrom, SessionPorts};
 pub use session_tools::{Answerer, ToolSetup};
 pub(crate) use settle::settle;
 pub(crate) use supervisor::{Executors, ExecutorsMessage, LeasedBy};

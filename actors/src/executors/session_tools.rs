@@ -15,12 +15,12 @@ use engine::ports::{
 use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use protocol::{ApprovalMode, Approvals, ToolCall};
+use protocol::ToolCall;
 use tokio::time::timeout;
 
 use super::approver::{Approver, Cleared, Trust, Unbegun};
 use super::chosen_mode::ChosenMode;
-use super::executor::{CallFrom, SessionPorts};
+use super::session_ports::{CallFrom, SessionPorts};
 use super::spawning::Spawning;
 use super::turns::Turn;
 use crate::deps::Deps;
@@ -150,11 +150,6 @@ impl SessionTools {
         self.approver.turn()
     }
 
-    /// Returns the rules and the mode that somebody has set, and the mode of this moment.
-    pub(super) fn approvals(&self) -> (Approvals, ApprovalMode) {
-        self.approver.approvals()
-    }
-
     /// Returns the calls that have not been allowed yet.
     pub(super) fn unbegun(&self) -> Unbegun {
         self.approver.unbegun()
@@ -176,8 +171,10 @@ impl SessionTools {
                 Err(refused) => return refused,
             };
             let origin = CallOrigin { session: from.session, task: self.task };
-            let subagents =
-                self.spawning.as_ref().map(|it| it.subagents(self, (origin, from.model.clone())));
+            let subagents = self.spawning.as_ref().map(|it| {
+                let tools = self.set.declarations();
+                it.subagents(&tools, self.approver.approvals(), (origin, from.model.clone()))
+            });
             let context = ToolContext {
                 origin,
                 view: Arc::clone(&self.view),

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::ports::{CallOrigin, Caller, Lineage, Spawner, Subagents, ToolEnv};
-use protocol::ModelRoute;
+use engine::ports::{CallOrigin, Caller, Lineage, Spawner, Subagents, ToolDeclaration, ToolEnv};
+use protocol::{ApprovalMode, Approvals, ModelRoute};
 
-use super::executor::SessionPorts;
-use super::session_tools::SessionTools;
+use super::session_ports::SessionPorts;
 use crate::deps::Deps;
 
 /// The part of a [`Caller`] that all calls of a session have in common.
@@ -34,13 +33,13 @@ impl Spawning {
         Some(Self { spawner, folder, lineage, artifacts, ports })
     }
 
-    /// Returns what a call of `tools` starts subagents with.
+    /// Returns what a call starts subagents with, in a session with these tools, rules and mode.
     pub(super) fn subagents(
         &self,
-        tools: &SessionTools,
+        tools: &[ToolDeclaration],
+        (approvals, mode): (Approvals, ApprovalMode),
         (origin, model): (CallOrigin, ModelRoute),
     ) -> Subagents {
-        let (approvals, mode) = tools.approvals();
         let caller = Caller {
             origin,
             folder: self.folder.clone(),
@@ -50,7 +49,7 @@ impl Spawning {
             ask: self.ports.ask.clone(),
             pause: self.ports.pause.clone(),
             lineage: self.lineage.clone(),
-            tools: tools.set.declarations().iter().map(|tool| tool.name.clone()).collect(),
+            tools: tools.iter().map(|tool| tool.name.clone()).collect(),
             artifacts: self.artifacts.clone(),
         };
         Subagents { spawner: Arc::clone(&self.spawner), caller: Arc::new(caller) }

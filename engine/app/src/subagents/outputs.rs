@@ -27,10 +27,11 @@ impl Outputs {
     ) -> Vec<TaskName> {
         let mut next = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = next.entry(folder.to_owned()).or_insert_with(|| last_number(folder));
-        let above = caller.map(|name| format!("{name}.")).unwrap_or_default();
         ids.map(|id| {
             *next += 1;
-            TaskName::nearest(&format!("{above}{next}-{id}"))
+            let own = TaskName::nearest(&format!("{next}-{id}"));
+            let whole = caller.and_then(|above| format!("{above}.{own}").parse().ok());
+            whole.unwrap_or(own)
         })
         .collect()
     }

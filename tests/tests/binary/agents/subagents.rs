@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use test_limit::eventually;
+use test_limit::{eventually, within};
 use tests::model::{Answer, Asked, LoopbackModel, Script, marker, steps};
 use tests::sandbox::{Invocation, Sandbox};
 
@@ -253,7 +253,8 @@ fn a_tree_of_subagents_never_asks_more_at_once_than_the_capacity_and_ends_at_any
                     open.most = open.most.max(open.now);
                 };
                 count(1);
-                std::thread::sleep(Duration::from_millis(20));
+                // Long enough that another request would be seen, if one could be made.
+                let _never = within(Duration::from_millis(20), || false);
                 count(-1);
                 answers.next(asked)
             }

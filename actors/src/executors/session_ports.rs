@@ -1,0 +1,22 @@
+//! What the calls of a session can use of those who own it.
+
+use std::sync::Arc;
+
+use engine::ports::{Ask, Pause};
+use protocol::{ModelRoute, SessionId};
+
+/// What the session of an executor can do beside its calls.
+#[derive(Clone, Default)]
+pub(crate) struct SessionPorts {
+    /// Asks a person; `None` if there is no one to answer.
+    pub(crate) ask: Option<Arc<dyn Ask>>,
+    /// Lets calls wait; `None` if the session works for no task.
+    pub(crate) pause: Option<Arc<dyn Pause>>,
+}
+
+/// Who makes a call.
+#[derive(Clone, Debug)]
+pub(crate) struct CallFrom {
+    pub(crate) session: SessionId,
+    pub(crate) model: ModelRoute,
+}
