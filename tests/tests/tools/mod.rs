@@ -23,7 +23,7 @@ mod set;
 mod taken_back;
 mod task;
 mod todo_write;
-mod view;
 mod unseen;
+mod view;
 mod write;
 mod yielding;

@@ -13,12 +13,12 @@ use engine::ports::{
     SpawnReport, Spawner, SubagentReport, SubagentStatus,
 };
 use futures_util::future::join_all;
-use isolation::git_state_at;
 use protocol::{
     AgentCatalog, AgentDefinition, ApprovalMode, ModelRoute, Outcome, RunName, Spawns, TaskName,
     TaskReport,
 };
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::follow::{ChildLanding, RunEnd, follow};
 use super::groups::{Group, groups};
@@ -44,13 +44,13 @@ impl AppContext {
 pub(crate) struct EngineSpawner {
     app: AppContext,
     engine: OnceLock<WeakEngine>,
-    agents: AgentFiles,
+    agents: Arc<AgentFiles>,
     outputs: Outputs,
 }
 
 impl EngineSpawner {
     pub(crate) fn new(app: AppContext) -> Self {
-        let (engine, agents) = (OnceLock::new(), AgentFiles::default());
+        let (engine, agents) = (OnceLock::new(), Arc::default());
         Self { app, engine, agents, outputs: Outputs::default() }
     }
 
@@ -59,9 +59,15 @@ impl EngineSpawner {
         let _only_once = self.engine.set(engine.downgrade());
     }
 
-    /// Returns the agents that there are in a folder of the tree with this root.
-    fn catalog(&self, root: &Path, folder: &Path) -> AgentCatalog {
-        self.agents.discover(&self.app.places, root, folder)
+    /// Returns the agents that there are in a folder of a repository; `None` outside of one.
+    async fn catalog(&self, folder: &Path) -> Option<AgentCatalog> {
+        let (agents, places) = (Arc::clone(&self.agents), self.app.places.clone());
+        let folder = folder.to_owned();
+        let discover = move || {
+            let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
+            Some(agents.discover(&places, root, &folder))
+        };
+        spawn_blocking(discover).await.ok().flatten()
     }
 
     fn engine(&self) -> Result<Engine, SpawnRefusal> {
@@ -78,13 +84,12 @@ impl EngineSpawner {
         Ok(opened.repository)
     }
 
-    fn resolve(
+    async fn resolve(
         &self,
         call: &SpawnCall,
         caller: &Caller,
-        root: &Path,
     ) -> Result<(Vec<ResolvedItem>, Vec<String>), SpawnRefusal> {
-        let catalog = self.catalog(root, &caller.folder);
+        let catalog = self.catalog(&caller.folder).await.unwrap_or_default();
         let directory = OnceLock::new();
         let named = |name: &str| -> Option<ModelRoute> {
             let directory =
@@ -140,8 +145,7 @@ impl Spawner for EngineSpawner {
         if lineage.depth >= settings.max_recursion_depth.value || lineage.spawns == Spawns::None {
             return None;
         }
-        let (root, _git) = git_state_at(folder)?;
-        let catalog = self.catalog(&root, folder);
+        let catalog = self.catalog(folder).await?;
         let may_start = |agent: &&AgentDefinition| match &lineage.spawns {
             Spawns::Any => true,
             Spawns::None => false,
@@ -163,7 +167,7 @@ impl Spawner for EngineSpawner {
         let began = Instant::now();
         let engine = self.engine()?;
         let repository = self.repository(caller).await?;
-        let (items, notes) = self.resolve(&call, caller, &repository.facts().root)?;
+        let (items, notes) = self.resolve(&call, caller).await?;
         let ids = items.iter().map(|item| item.item.id.as_str());
         let names = self.outputs.names(&caller.artifacts, caller.lineage.name.as_deref(), ids);
         let order = names.clone();

@@ -22,6 +22,9 @@ const LARGEST: u64 = 1_000_000;
 const MOST_FILES: usize = 500;
 const MOST_BYTES: u64 = 16_000_000;
 
+/// Of how many files it is known what they say.
+const MOST_KNOWN: usize = 2_000;
+
 /// How deep the folders below that of the agents may be nested.
 const DEPTH: usize = 3;
 
@@ -120,7 +123,11 @@ impl AgentFiles {
             return Arc::clone(reading);
         }
         let reading = Arc::new(reading(origin));
-        read().insert(origin.path.clone(), (stamp, Arc::clone(&reading)));
+        let mut known = read();
+        if known.len() >= MOST_KNOWN {
+            known.clear(); // each copy of a tree has files of its own
+        }
+        known.insert(origin.path.clone(), (stamp, Arc::clone(&reading)));
         reading
     }
 }

@@ -76,8 +76,8 @@ fn carries(task: usize, nonce: String) -> impl Script {
                 let mut tools = asked.tools();
                 tools.sort_unstable();
                 let expected = [
-                    "bash", "edit", "find", "grep", "job", "ls", "notebook", "read", "write",
-                    "yield",
+                    "bash", "edit", "find", "grep", "job", "ls", "notebook", "read", "task",
+                    "write", "yield",
                 ];
                 assert_eq!(tools, expected);
                 let plant = if odd {

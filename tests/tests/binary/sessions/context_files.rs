@@ -128,7 +128,7 @@ fn a_session_is_told_what_the_options_and_one_file_of_each_folder_say_and_says_w
     let (prompt, done) = ask(&[]);
     assert!(prompt.starts_with("You are a coding agent. You work with the user"), "{prompt}");
     let tools = "Your tools: `read`, `write`, `edit`, `notebook`, `bash`, `job`, `grep`, `find`, `ls`, \
-                 `todo_write`.";
+                 `todo_write`, `task`.";
     assert!(prompt.contains(tools), "{prompt}");
     let shown = folder.canonicalize().unwrap();
     assert!(prompt.contains(&format!("\nFolder: {}\n", shown.display())), "{prompt}");
