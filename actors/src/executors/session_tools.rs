@@ -38,6 +38,8 @@ pub struct ToolSetup {
     pub env: ToolEnv,
     /// The task whose session calls the tools, if it has one.
     pub task: Option<TaskOrigin>,
+    /// The folder in which the session works.
+    pub folder: PathBuf,
     /// What is above the session.
     pub lineage: Lineage,
     /// The folder of the output of the tools.
@@ -96,14 +98,14 @@ impl SessionTools {
             view,
             mut env,
             task,
+            folder,
             lineage,
             artifacts,
             only,
             approvals,
             mode,
-            answerer: _,
+            ..
         } = setup;
-        let folder = view.process_root().join(&env.subfolder);
         if let Some(spawner) = &deps.spawner {
             env.spawn_offer = spawner.offer(&folder, &lineage).await;
         }

@@ -127,6 +127,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 task: Some(TaskOrigin { run: task.run.id, task: spec.id, parent: task.parent }),
                 artifacts: artifacts(task),
                 only: agent.subagent.as_ref().map(|it| it.tools.iter().cloned().collect()),
+                folder: folder(task, &lease.place),
                 lineage: agent.subagent.as_deref().map(Lineage::from).unwrap_or_default(),
                 approvals: ApprovalPolicy::from(agent.approvals.clone())
                     .in_workspace(task.run.workspace),

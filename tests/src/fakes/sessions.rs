@@ -53,6 +53,7 @@ pub fn session_tools() -> ToolSetup {
             spawn_offer: None,
         },
         task: None,
+        folder: Default::default(),
         lineage: Default::default(),
         artifacts: "/sessions".into(),
         only: None,

@@ -154,6 +154,7 @@ impl SessionEngine {
                 spawn_offer: None,
             },
             task: None,
+            folder: Default::default(),
             lineage: Default::default(),
             artifacts: self.logs.join("artifacts"),
             only: None,

@@ -351,8 +351,10 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "error: --each '*.go' matches no tracked file\n  because it matches only files that \
-             git tracks, below the folder of --repo\n  try: --each '**/*.go'"
+             git tracks, below the folder of --repo\n  try: git ls-files (lists what is tracked)"
         );
+        let deeper = items("?.py", b"", b'\n', "").unwrap_err();
+        assert_eq!(deeper.hints, ["--each '**/?.py' (in all folders)"]);
         for folder in ["src", "src/", "./src"] {
             let error = items(folder, b"", b'\n', "").unwrap_err();
             assert_eq!(error.hints, [format!("--each '{}/**'", folder.trim_end_matches('/'))]);

@@ -362,8 +362,8 @@ mod tests {
         };
         let error = nothing.route(None).unwrap_err();
         let said = error.to_string();
-        assert_eq!((said.lines().count(), error.hints.len()), (5, 3), "{said}");
-        for way in ["ollama/", "OPENROUTER_API_KEY", "offline/"] {
+        assert_eq!((said.lines().count(), error.hints.len()), (7, 5), "{said}");
+        for way in ["ollama/", "OPENROUTER_API_KEY", "regatta demo"] {
             assert!(said.contains(way), "{said}");
         }
         let models = ["toys/toy", "toys/toy-slow"].map(str::to_owned).to_vec();

@@ -230,6 +230,7 @@ impl IsolatedPlace {
         // A plain view of the folder, of which nothing is recorded: captures look at every file, since a
         // command may have written any.
         tools.view = Arc::new(DirectoryView::new(self.root.clone()));
+        tools.folder = self.folder();
         tools.task = Some(self.task);
         tools.env = ToolEnv {
             subfolder: self.subfolder.clone(),

@@ -54,12 +54,22 @@ impl AppContext {
             is_scripted,
             spawn_offer: None,
         };
-        let view = Arc::new(isolation::DirectoryView::new(folder));
+        let view = Arc::new(isolation::DirectoryView::new(folder.clone()));
         let approvals = ApprovalPolicy::from(self.settings.approvals(None));
         let approvals = approvals.in_workspace(WorkspaceKind::Shared);
         let (mode, answerer) = (ChosenMode::default(), Answerer::None);
-        let setup =
-            ToolSetup { view, env, task: None, lineage: Lineage::default(), artifacts, only: None, approvals, mode, answerer };
+        let setup = ToolSetup {
+            view,
+            env,
+            task: None,
+            folder,
+            lineage: Lineage::default(),
+            artifacts,
+            only: None,
+            approvals,
+            mode,
+            answerer,
+        };
         (spec, setup)
     }
 }
