@@ -10,7 +10,7 @@ use engine::ports::{
     InputFiles, Lineage, Models, SessionPurpose, TaskOrigin, ToolEnv, VariableChoice, WorkerReport,
     WorkerStart, Workspace as Place,
 };
-use protocol::{Failure, FailureClass, RunName, TaskName, TaskSpec, Work};
+use protocol::{Agent, Failure, FailureClass, RunName, TaskLimits, TaskName, TaskSpec, Work};
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
@@ -105,6 +105,12 @@ pub(crate) fn artifacts_of_run(deps: &Deps, run: &RunName) -> PathBuf {
 /// The folder of a task's input files, beside its logs. It exists while the task does.
 pub(crate) const INPUTS: &str = "inputs";
 
+/// Returns what is above the session of an agent with these limits.
+fn lineage(agent: &Agent, limits: TaskLimits) -> Lineage {
+    let lineage = agent.subagent.as_deref().map(Lineage::from).unwrap_or_default();
+    Lineage { limits: Some(limits), ..lineage }
+}
+
 /// Returns the setup of the executor of `task` in the leased workspace.
 pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> ExecutorSetup {
     let spec = &task.spec;
@@ -128,7 +134,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 artifacts: artifacts(task),
                 only: agent.subagent.as_ref().map(|it| it.tools.iter().cloned().collect()),
                 folder: folder(task, &lease.place),
-                lineage: agent.subagent.as_deref().map(Lineage::from).unwrap_or_default(),
+                lineage: lineage(agent, spec.limits),
                 approvals: ApprovalPolicy::from(agent.approvals.clone())
                     .in_workspace(task.run.workspace),
                 mode: ChosenMode::default(),

@@ -3,29 +3,41 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use engine::agent::YIELD;
 use protocol::{Message, SessionEvent};
 use serde_json::{Map, Value};
 
 /// The text of the last answer that has one.
 #[derive(Clone, Default)]
-pub(super) struct LastAnswer(Arc<Mutex<String>>);
+pub(super) struct LastAnswer(Arc<Mutex<Answered>>);
+
+#[derive(Default)]
+struct Answered {
+    text: String,
+    /// Whether it has called `yield`: then what it has yielded counts, and what was wrong with that.
+    has_yielded: bool,
+}
 
 impl LastAnswer {
     pub(super) fn note(&self, event: &SessionEvent) {
+        if matches!(event, SessionEvent::ToolExecutionStart { tool_name, .. } if tool_name == YIELD)
+        {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).has_yielded = true;
+        }
         let SessionEvent::MessageEnd { message: Message::Assistant(answer) } = event else {
             return;
         };
         let text = answer.text();
         if !text.trim().is_empty() {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).text = text;
         }
     }
 
     /// Returns the answer as a result: JSON if the whole answer is, else the text. `None` if nothing was said.
     pub(super) fn value(&self) -> Option<Value> {
-        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = text.trim();
-        (!text.is_empty())
+        let answered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = answered.text.trim();
+        (!text.is_empty() && !answered.has_yielded)
             .then(|| result_in(text).unwrap_or_else(|| Value::String(text.to_owned())))
     }
 }
@@ -67,7 +79,8 @@ mod tests {
             (r#"{"data": 1, "more": 2}"#, json!({ "data": 1, "more": 2 })),
             ("here: {\"a\": 1}", json!("here: {\"a\": 1}")),
         ] {
-            let last = LastAnswer(Arc::new(Mutex::new(said.to_owned())));
+            let answered = Answered { text: said.to_owned(), has_yielded: false };
+            let last = LastAnswer(Arc::new(Mutex::new(answered)));
             assert_eq!(last.value(), Some(result), "{said}");
         }
         assert_eq!(LastAnswer::default().value(), None);

@@ -76,6 +76,8 @@ impl Builtin for Task {
         arguments: TaskArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
+        // Subagents change the tree without this view, as processes do, whose root says so.
+        let _changed_by_others = context.view.process_root();
         let progress = (Arc::clone(&context.progress), context.cancel.clone());
         let ran = ran(arguments, context.subagents.as_ref(), progress).await;
         Ok(ToolOutcome::Output(ran.unwrap_or_else(|why| {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use engine::ports::Clock;
-use protocol::{Event, EventKind, SessionEvent};
+use protocol::{Event, EventKind, Message, SessionEvent, ToolResult};
 
 use super::super::note::note;
 use super::write_lines;
@@ -23,6 +23,8 @@ pub(super) struct PrintOutput<'a> {
     status: Option<PrintStatus>,
     /// The calls of tools that were refused.
     refused: u64,
+    /// What became of the work of subagents that has not landed.
+    kept: Vec<String>,
 }
 
 impl<'a> PrintOutput<'a> {
@@ -32,7 +34,7 @@ impl<'a> PrintOutput<'a> {
             OutputMode::Text => PrintStatus::of(&View::here(globals), app.clock.now()),
         };
         let (clock, json) = (Arc::clone(&app.clock), SessionJson::default());
-        Self { mode, globals, clock, json, status, refused: 0 }
+        Self { mode, globals, clock, json, status, refused: 0, kept: Vec::new() }
     }
 
     /// Displays an event.
@@ -48,12 +50,31 @@ impl<'a> PrintOutput<'a> {
         if matches!(said, SessionEvent::ToolCallRefused { .. }) {
             self.refused += 1;
         }
+        if let SessionEvent::MessageEnd { message: Message::ToolResult(result) } = said {
+            self.note_subagents(result);
+        }
         if let Some(status) = &mut self.status {
             status.event(said, event.at);
         }
         match self.mode {
             OutputMode::Json => write_lines(&self.json.lines(said)),
             OutputMode::Text => Ok(()),
+        }
+    }
+
+    /// Notes what the result of a call says of its subagents.
+    fn note_subagents(&mut self, result: &ToolResult) {
+        let details = result.details.as_ref().filter(|_| result.tool_name == "task");
+        let results = details.and_then(|details| details["results"].as_array());
+        for subagent in results.into_iter().flatten() {
+            self.refused += subagent["refusedCalls"].as_u64().unwrap_or_default();
+            let (name, status) = (subagent["id"].as_str(), subagent["status"].as_str());
+            if let (Some(name), Some("kept" | "merge failed"), Some(command)) =
+                (name, status, subagent["command"].as_str())
+            {
+                let line = format!("the work of {name} is kept, and has not landed: {command}");
+                self.kept.push(render::one_line(&line));
+            }
         }
     }
 
@@ -66,6 +87,7 @@ impl<'a> PrintOutput<'a> {
 
     /// Says in a last line how many calls of tools were refused, if any: also to a user who wants no notes.
     pub(super) fn end(&self) {
+        self.kept.iter().for_each(|line| note(self.globals, &format!("note: {line}")));
         let calls = match self.refused {
             0 => return,
             1 => "1 tool call was refused".to_owned(),

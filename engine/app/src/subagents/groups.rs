@@ -49,7 +49,12 @@ impl Group {
         let lands = self.place == ItemPlace::Isolated && caller.mode != ApprovalMode::Ask;
         spec.isolation = isolation;
         spec.label = Some(self.label());
-        spec.merge = if lands { MergeMode::Patch } else { MergeMode::None };
+        // In the tree of the caller, nothing is captured that could land.
+        spec.merge = if lands || self.place == ItemPlace::Shared {
+            MergeMode::Patch
+        } else {
+            MergeMode::None
+        };
         spec.jobs = app.subagents_at_once();
         spec.subfolder.clone_from(&repository.facts().subfolder);
         spec.on_failure =

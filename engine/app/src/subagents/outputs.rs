@@ -7,7 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use engine::ports::AGENT_SCHEME;
 use protocol::TaskName;
+
+/// The longest name of a subagent below others, in bytes: a file has it.
+const LONGEST_NAME: usize = 200;
 
 /// The longest result that is kept, in bytes.
 const LONGEST: usize = 500_000;
@@ -30,10 +34,25 @@ impl Outputs {
         ids.map(|id| {
             *next += 1;
             let own = TaskName::nearest(&format!("{next}-{id}"));
-            let whole = caller.and_then(|above| format!("{above}.{own}").parse().ok());
-            whole.unwrap_or(own)
+            let whole = caller.map(|above| format!("{above}.{own}"));
+            let whole = whole.filter(|whole| whole.len() <= LONGEST_NAME);
+            let name: TaskName = whole.and_then(|whole| whole.parse().ok()).unwrap_or(own);
+            // From now on nothing else gets the number, not even if the engine is killed.
+            let reserved = Self::write(folder, name.as_str(), "");
+            if let Err(error) = reserved {
+                tracing::warn!(%error, %name, "the number of a subagent cannot be kept");
+            }
+            name
         })
         .collect()
+    }
+
+    /// Keeps what a subagent has changed and what has not landed, as a patch. Returns its name for the model.
+    pub(super) fn write_patch(folder: &Path, name: &str, patch: &[u8]) -> io::Result<String> {
+        let name = format!("{name}.patch");
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join(format!("{name}.md")), patch)?;
+        Ok(format!("{AGENT_SCHEME}{name}"))
     }
 
     /// Keeps the result of a subagent. A longer one loses its beginning.
@@ -75,6 +94,9 @@ mod tests {
         let outputs = Outputs::default();
         assert_eq!(names(&outputs, None, &["Fix", "Test"]), ["1-Fix", "2-Test"]);
         assert_eq!(names(&outputs, None, &["Fix"]), ["3-Fix"]);
+        let again = names(&Outputs::default(), None, &["Fix"]);
+        assert_eq!(again, ["4-Fix"], "also if nothing has ended since");
+        assert_eq!(Outputs::write_patch(folder, "4-Fix", b"+").unwrap(), "agent://4-Fix.patch");
         for name in ["1-Fix", "7-Test"] {
             Outputs::write(folder, name, "done").unwrap();
         }

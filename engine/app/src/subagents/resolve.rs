@@ -86,7 +86,7 @@ impl Resolving<'_> {
                 model,
                 schema,
                 tools,
-                limits: agent.limits_for(&self.limits),
+                limits: agent.limits_for(caller.lineage.limits.as_ref().unwrap_or(&self.limits)),
                 place,
                 agent: agent.clone(),
             });
@@ -96,14 +96,15 @@ impl Resolving<'_> {
     }
 
     fn agent(&self, wanted: &str, caller: &Caller) -> Result<&AgentDefinition, SpawnRefusal> {
-        let Some(agent) = self.catalog.find(wanted) else {
+        let known = foreign_name(wanted).unwrap_or(wanted);
+        let Some(agent) = self.catalog.find(wanted).or_else(|| self.catalog.find(known)) else {
             let names: Vec<_> = self.catalog.agents.iter().map(|agent| &*agent.name).collect();
             return Err(SpawnRefusal(format!(
                 "Unknown agent \"{wanted}\". Available: {}",
                 names.join(", ")
             )));
         };
-        may_spawn(&caller.lineage, wanted, USUAL_AGENT)?;
+        may_spawn(&caller.lineage, &agent.name, USUAL_AGENT)?;
         Ok(agent)
     }
 
@@ -148,6 +149,18 @@ impl Resolving<'_> {
         });
         (model, schema)
     }
+}
+
+/// Returns our agent that does what one of another program does, if it has another name.
+fn foreign_name(name: &str) -> Option<&'static str> {
+    [
+        ("general-purpose", USUAL_AGENT),
+        ("default", USUAL_AGENT),
+        ("Explore", "explore"),
+        ("Plan", "plan"),
+    ]
+    .into_iter()
+    .find_map(|(foreign, ours)| (foreign == name).then_some(ours))
 }
 
 /// Items of one run only can wait for each other.

@@ -9,8 +9,8 @@ use actors::{Answerer, Engine, Submission, WeakEngine};
 use async_trait::async_trait;
 use config::agents::AgentFiles;
 use engine::ports::{
-    Caller, CancelToken, LineSink, Lineage, Repository, SpawnCall, SpawnOffer, SpawnRefusal,
-    SpawnReport, Spawner, SubagentReport, SubagentStatus,
+    Caller, CancelLevel, CancelToken, LineSink, Lineage, Repository, SpawnCall, SpawnOffer,
+    SpawnRefusal, SpawnReport, Spawner, SubagentReport, SubagentStatus,
 };
 use futures_util::future::join_all;
 use protocol::{
@@ -28,6 +28,7 @@ use super::resolve::{ItemPlace, ResolvedItem, Resolving};
 use crate::app_context::AppContext;
 use crate::model::ModelDirectory;
 use crate::recovery::open_repository;
+use crate::runs::RepositoryRuns;
 
 /// How many tasks work at the same time, if the settings do not say.
 const AT_ONCE: NonZeroUsize = NonZeroUsize::new(32).expect("thirty-two is not zero");
@@ -172,9 +173,15 @@ impl Spawner for EngineSpawner {
         let names = self.outputs.names(&caller.artifacts, caller.lineage.name.as_deref(), ids);
         let order = names.clone();
         let groups = groups(names.into_iter().zip(items).collect());
-        let runs = groups.iter().map(|group| {
-            let of = ((&engine, &repository), (&call, caller), (&progress, &cancel));
-            self.run_group(of.0, group, of.1, of.2)
+        let stops: Vec<_> = groups.iter().map(|_| cancel.child()).collect();
+        let runs = groups.iter().zip(&stops).map(async |(group, stop)| {
+            let (place, of) = ((&engine, &repository), (&call, caller));
+            let ended = self.run_group(place, group, of, (&progress, stop)).await;
+            // Its run has cancelled its own rest.
+            if call.fail_fast && !has_succeeded(&ended) {
+                stops.iter().for_each(|stop| stop.cancel(CancelLevel::Gently));
+            }
+            ended
         });
         let mut ended = Vec::new();
         let work = async { ended = join_all(runs).await };
@@ -182,10 +189,13 @@ impl Spawner for EngineSpawner {
             Some(pause) => pause.during(Box::pin(work)).await,
             None => work.await,
         }
+        let runs = RepositoryRuns::of(&self.app, repository.facts().root.clone());
         let mut subagents = Vec::new();
         for (group, ended) in groups.iter().zip(ended) {
             for (name, item) in &group.items {
-                subagents.push(report(name, item, group.place, &ended));
+                let mut subagent = report(name, item, (group.place, caller), &ended);
+                subagent.patch = patch(&runs, (name, &subagent), &ended, &caller.artifacts).await;
+                subagents.push(subagent);
             }
         }
         let place = |name: &str| order.iter().position(|other| other.as_str() == name);
@@ -201,11 +211,38 @@ impl Spawner for EngineSpawner {
     }
 }
 
+/// Returns whether all items of a run have succeeded.
+fn has_succeeded(ended: &Result<(RunName, RunEnd), String>) -> bool {
+    let is_done = |report: &TaskReport| matches!(report.outcome, Outcome::Done { .. });
+    ended.as_ref().is_ok_and(|(_, end)| end.reports.values().all(|report| is_done(report)))
+}
+
+/// Keeps what a subagent has changed and what has not landed, and returns its name.
+async fn patch(
+    runs: &RepositoryRuns,
+    (name, subagent): (&TaskName, &SubagentReport),
+    ended: &Result<(RunName, RunEnd), String>,
+    artifacts: &Path,
+) -> Option<String> {
+    if subagent.status == SubagentStatus::Completed {
+        return None;
+    }
+    let report = ended.as_ref().ok()?.1.reports.get(name)?;
+    let captured = report.captured.as_ref().filter(|captured| captured.changes.files > 0)?;
+    let (captures, capture) = (Arc::clone(&runs.captured), captured.capture.clone());
+    let (folder, name) = (artifacts.to_owned(), name.clone());
+    let write = move || {
+        let patch = captures.patch(&capture).ok()?;
+        Outputs::write_patch(&folder, name.as_str(), &patch).ok()
+    };
+    spawn_blocking(write).await.ok().flatten()
+}
+
 /// Returns what became of an item.
 fn report(
     name: &TaskName,
     resolved: &ResolvedItem,
-    place: ItemPlace,
+    (place, caller): (ItemPlace, &Caller),
     ended: &Result<(RunName, RunEnd), String>,
 ) -> SubagentReport {
     let (run, task) = match ended {
@@ -213,7 +250,11 @@ fn report(
         Err(_) => (None, None),
     };
     let status = match task {
-        Some((end, report)) => status(name, run, (report, end.landings.get(name)), place),
+        Some((end, report)) => {
+            // What no command reaches, when the copy of the caller's task is gone, names none.
+            let run = run.filter(|_| caller.origin.task.is_none());
+            status(name, run, (report, end.landings.get(name)), place)
+        }
         None => SubagentStatus::Failed,
     };
     let (output, error) = match (task.map(|(_, report)| &report.outcome), ended) {
@@ -233,8 +274,10 @@ fn report(
         error,
         task: run.map(|run| format!("{run}/{name}")).unwrap_or_default(),
         changes: report.and_then(|report| Some(report.captured.as_ref()?.changes)),
+        patch: None,
         ms: report.map(|report| report.ms).unwrap_or_default(),
         usage: report.and_then(|report| report.usage),
+        refused_calls: report.map_or(0, |report| report.refused_calls),
         findings: Vec::new(),
     }
 }
@@ -251,12 +294,11 @@ fn status(
         (Outcome::Failed { .. }, _) => SubagentStatus::Failed,
         (Outcome::Cancelled, _) => SubagentStatus::Cancelled,
         (Outcome::Done { .. }, Some(ChildLanding::Conflicted(paths))) => {
-            let command = command("conflicts").unwrap_or_default();
-            SubagentStatus::MergeFailed { paths: paths.clone(), command }
+            SubagentStatus::MergeFailed { paths: paths.clone(), command: command("conflicts") }
         }
         (Outcome::Done { .. }, Some(ChildLanding::Landed)) => SubagentStatus::Completed,
         (Outcome::Done { .. }, _) if is_changed && place != ItemPlace::Shared => {
-            SubagentStatus::Kept { command: command("apply").unwrap_or_default() }
+            SubagentStatus::Kept { command: command("apply") }
         }
         (Outcome::Done { .. }, _) => SubagentStatus::Completed,
     }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{ApprovalMode, Approvals, ChangeSummary, ModelRoute, Spawns, Subagent, Usage};
+use protocol::{
+    ApprovalMode, Approvals, ChangeSummary, ModelRoute, Spawns, Subagent, TaskLimits, Usage,
+};
 use serde_json::Value;
 
 use super::{Ask, CallOrigin, CancelToken, LineSink, Pause};
@@ -109,12 +111,14 @@ pub struct Lineage {
     pub depth: u32,
     /// Which agents it may start.
     pub spawns: Spawns,
+    /// The limits of its task; `None` if it works for none.
+    pub limits: Option<TaskLimits>,
 }
 
 impl Default for Lineage {
     /// That of a session that is not a subagent, which may start every agent.
     fn default() -> Self {
-        Self { name: None, agent: None, depth: 0, spawns: Spawns::Any }
+        Self { name: None, agent: None, depth: 0, spawns: Spawns::Any, limits: None }
     }
 }
 
@@ -125,6 +129,7 @@ impl From<&Subagent> for Lineage {
             agent: Some(subagent.agent.clone()),
             depth: subagent.depth,
             spawns: subagent.spawns.clone(),
+            limits: None,
         }
     }
 }
@@ -159,10 +164,14 @@ pub struct SubagentReport {
     pub task: String,
     /// What it changed in its copy; `None` if it works in the tree of its caller.
     pub changes: Option<ChangeSummary>,
+    /// The name by which the caller reads what has not landed of it, as a patch.
+    pub patch: Option<String>,
     /// How long it took, in milliseconds.
     pub ms: u64,
     /// The tokens and money that it used.
     pub usage: Option<Usage>,
+    /// The calls of its model that were refused.
+    pub refused_calls: u64,
     /// The findings that it reported.
     pub findings: Vec<Value>,
 }
@@ -175,15 +184,15 @@ pub enum SubagentStatus {
     /// It succeeded, and its work is kept, as was asked or as nobody has allowed to land it. The command
     /// lands it.
     Kept {
-        /// The command.
-        command: String,
+        /// The command; `None` for work on a copy of a task, which no command reaches.
+        command: Option<String>,
     },
     /// It succeeded, and its work conflicts with the tree and is kept.
     MergeFailed {
         /// The paths.
         paths: Vec<String>,
-        /// The command that shows the conflicts.
-        command: String,
+        /// The command that shows the conflicts; `None` for work on a copy of a task.
+        command: Option<String>,
     },
     /// It failed.
     Failed,

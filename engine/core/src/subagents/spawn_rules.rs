@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     fn below(agent: Option<&str>, depth: u32, spawns: Spawns) -> Lineage {
-        Lineage { name: None, agent: agent.map(str::to_owned), depth, spawns }
+        Lineage { agent: agent.map(str::to_owned), depth, spawns, ..Lineage::default() }
     }
 
     fn only(names: &[&str]) -> Spawns {

@@ -49,6 +49,8 @@ pub(super) fn details(report: &SpawnReport, artifacts: &Path) -> Value {
             "outputPath": path(subagent),
             "error": beginning(error, ERROR),
             "changes": subagent.changes,
+            "patch": subagent.patch,
+            "refusedCalls": subagent.refused_calls,
             "durationMs": subagent.ms,
             "usage": subagent.usage,
             "findings": findings,
@@ -69,7 +71,7 @@ pub(super) fn details(report: &SpawnReport, artifacts: &Path) -> Value {
 fn command(status: &SubagentStatus) -> Option<&str> {
     match status {
         SubagentStatus::Kept { command } | SubagentStatus::MergeFailed { command, .. } => {
-            Some(command)
+            command.as_deref()
         }
         SubagentStatus::Completed | SubagentStatus::Failed | SubagentStatus::Cancelled => None,
     }
@@ -88,7 +90,7 @@ mod tests {
         let other = SubagentReport {
             usage: usage(4),
             findings: vec![finding; 500],
-            status: SubagentStatus::Kept { command: "land".to_owned() },
+            status: SubagentStatus::Kept { command: Some("land".to_owned()) },
             ..subagent("2-B", &"line\n".repeat(1_000))
         };
         let report = SpawnReport { subagents: vec![one, other], notes: Vec::new(), ms: 9 };
@@ -97,7 +99,7 @@ mod tests {
             "index": 0, "id": "1-A", "agent": "task", "description": null, "task": "r1/1-A",
             "status": "completed", "command": null, "output": "done", "truncated": false,
             "outputMeta": { "lineCount": 1, "charCount": 4 }, "outputPath": "/artifacts/1-A.md", "error": "",
-            "changes": null, "durationMs": 5, "usage": usage(3), "findings": [], "findingCount": 0,
+            "changes": null, "patch": null, "refusedCalls": 0, "durationMs": 5, "usage": usage(3), "findings": [], "findingCount": 0,
         });
         assert_eq!(details["results"][0], first);
         let second = &details["results"][1];

@@ -121,7 +121,7 @@ impl<'a> Frame<'a> {
                 changes.files, changes.added, changes.removed
             ));
         }
-        if let Some(note) = note(&subagent.status) {
+        if let Some(note) = note(subagent) {
             begin.push_str(&format!("<note>{note}</note>\n"));
         }
         if !subagent.error.trim().is_empty() {
@@ -164,27 +164,40 @@ impl<'a> Frame<'a> {
 }
 
 /// Returns what to do about work that has not landed.
-fn note(status: &SubagentStatus) -> Option<String> {
-    match status {
-        SubagentStatus::Kept { command } => Some(format!(
-            "Its changes are kept, and are not in your tree. This lands them: {}",
-            quote_within(command, COMMAND)
-        )),
-        SubagentStatus::MergeFailed { paths, command } => {
+fn note(subagent: &SubagentReport) -> Option<String> {
+    let patch = subagent
+        .patch
+        .as_deref()
+        .map(|patch| format!(" As a patch, they are {}.", quote_within(patch, COMMAND)));
+    let command = |what: &str, command: &Option<String>| {
+        let command = command.as_deref().map(|it| quote_within(it, COMMAND));
+        command.map(|command| format!(" {what}: {command}")).unwrap_or_default()
+    };
+    let kept = match &subagent.status {
+        SubagentStatus::Kept { command: lands } => {
+            let lands = command("This lands them", lands);
+            format!("Its changes are kept, and are not in your tree.{lands}")
+        }
+        SubagentStatus::MergeFailed { paths, command: shows } => {
             let named = paths.iter().take(NAMED).map(|path| quote_within(path, NAME));
             let mut named: Vec<_> = named.collect();
             if paths.len() > NAMED {
                 named.push(format!("{} more", paths.len() - NAMED));
             }
-            Some(format!(
-                "Its changes conflict with your tree in {}; they are kept, and are not in it. This shows the \
-                 conflicts: {}",
+            format!(
+                "Its changes conflict with your tree in {}; they are kept, and are not in it.{}",
                 named.join(", "),
-                quote_within(command, COMMAND)
-            ))
+                command("This shows the conflicts", shows)
+            )
         }
-        SubagentStatus::Completed | SubagentStatus::Failed | SubagentStatus::Cancelled => None,
-    }
+        SubagentStatus::Failed | SubagentStatus::Cancelled if patch.is_some() => {
+            "Its changes are kept, and are not in your tree.".to_owned()
+        }
+        SubagentStatus::Completed | SubagentStatus::Failed | SubagentStatus::Cancelled => {
+            return None;
+        }
+    };
+    Some(kept + &patch.unwrap_or_default())
 }
 
 /// Writes only how each has ended, as many as have room: of so many, not even that has room for all.

@@ -24,6 +24,8 @@ pub(crate) fn subagent(name: &str, output: &str) -> SubagentReport {
         error: String::new(),
         task: format!("r1/{name}"),
         changes: None,
+        patch: None,
+        refused_calls: 0,
         ms: 5,
         usage: None,
         findings: Vec::new(),

@@ -115,7 +115,8 @@ fn where_nobody_can_be_asked_isolated_work_is_kept_and_the_result_names_the_line
     let call = task(&["One"], &json!({ "isolated": true }));
     model.talk("parent", steps(vec![call, Answer::text("kept")]));
     model.talk("One", steps(writer("One")));
-    drop(session(&place, &model, repository.root(), "").run().expect_code(0));
+    let ended = session(&place, &model, repository.root(), "").run().expect_code(0);
+    assert!(ended.stderr.contains("the work of 1-One is kept, and has not landed"), "{ended}");
     assert_eq!(repository.tree(), before);
     let result = model.asked("parent")[1].results().join("\n");
     let (_, command) = result.split_once("regatta apply ").expect("it names the line");
@@ -155,6 +156,34 @@ fn below_a_task_of_a_run_subagents_start_from_its_workspace_and_land_there() {
     }
     let seen = model.asked("parent")[4].results().join("\n");
     assert!(seen.contains("of Copy\nof Here"), "{seen}");
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn what_cannot_land_in_the_workspace_of_a_task_is_a_patch_that_its_model_reads() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    let read = json!({ "path": "agent://2-Two.patch" });
+    model.talk(
+        "parent",
+        steps(vec![
+            task(&["One", "Two"], &json!({ "isolated": true })),
+            Answer::call("read", &read),
+            Answer::yields(&json!("done")),
+        ]),
+    );
+    for id in ["One", "Two"] {
+        let same = write("same.txt", &format!("of {id}\n"));
+        model.talk(id, steps(vec![same, Answer::yields(&json!("ok"))]));
+    }
+    let run = place.regatta(repository.root()).words("run --model").arg(model.route());
+    let run = run.arg("--base-url").arg(model.base_url());
+    drop(run.arg(format!("Do it all. {}", marker("parent"))).run().expect_code(0));
+    assert_eq!(repository.text("same.txt"), "of One\n");
+    let result = model.asked("parent")[1].result();
+    assert!(result.contains("merge failed") && !result.contains("regatta "), "{result}");
+    let patch = model.asked("parent")[2].result();
+    assert!(patch.contains("+of Two"), "{patch}");
     place.expect_nothing_left(&repository);
 }
 

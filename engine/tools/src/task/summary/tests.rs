@@ -20,9 +20,9 @@ fn each_subagent_is_named_with_how_it_ended_and_its_result() {
     let usual = || subagent("1-A", "Done.\nAll.");
     let id = "<agent id=\"1-A\" agent=\"task\">\n";
     let result = "<meta lines=\"2\" size=\"10 B\"/>\n<result>\nDone.\nAll.\n</result>\n";
-    let kept = SubagentStatus::Kept { command: "regatta apply r1/1-A".to_owned() };
+    let kept = SubagentStatus::Kept { command: Some("regatta apply r1/1-A".to_owned()) };
     let paths = (0..12).map(|path| format!("f{path}")).collect();
-    let failed = SubagentStatus::MergeFailed { paths, command: "regatta diff r1/1-A".to_owned() };
+    let failed = SubagentStatus::MergeFailed { paths, command: Some("regatta diff r1/1-A".to_owned()) };
     let changes = ChangeSummary { files: 1, added: 2, removed: 3 };
     let cases = [
         (usual(), format!("{id}<status>completed</status>\n{result}")),
@@ -55,6 +55,17 @@ fn each_subagent_is_named_with_how_it_ended_and_its_result() {
                 ..usual()
             },
             format!("{id}<status>failed</status>\n<error>no such file</error>\n"),
+        ),
+        (
+            SubagentReport {
+                status: SubagentStatus::Cancelled,
+                patch: Some("agent://1-A.patch".to_owned()),
+                ..usual()
+            },
+            format!(
+                "{id}<status>cancelled</status>\n<note>Its changes are kept, and are not in your tree. As a \
+                 patch, they are agent://1-A.patch.</note>\n{result}"
+            ),
         ),
         (
             SubagentReport { status: SubagentStatus::Cancelled, ..usual() },
@@ -93,8 +104,8 @@ fn a_long_result_is_cut_between_lines_and_names_where_all_of_it_is() {
 #[test]
 fn the_header_counts_how_they_ended() {
     let ended = |status| SubagentReport { status, ..subagent("1-A", "") };
-    let merge_failed = || SubagentStatus::MergeFailed { paths: Vec::new(), command: String::new() };
-    let kept = || SubagentStatus::Kept { command: String::new() };
+    let merge_failed = || SubagentStatus::MergeFailed { paths: Vec::new(), command: None };
+    let kept = || SubagentStatus::Kept { command: None };
     for (statuses, ms, expected) in [
         (vec![SubagentStatus::Completed], 90, "1/1 succeeded [0.0s]"),
         (vec![SubagentStatus::Completed, SubagentStatus::Failed], 59_990, "1/2 succeeded [59.9s]"),
