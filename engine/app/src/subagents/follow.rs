@@ -10,9 +10,11 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use protocol::{
-    Conflict, EventKind, Outcome, Phase, Question, QuestionId, SessionEvent, TaskLanding, TaskName,
-    TaskReport,
+    Conflict, EventKind, Outcome, Phase, Question, QuestionId, SessionEvent, SessionId,
+    TaskLanding, TaskName, TaskReport,
 };
+
+use super::allowed::AllowedForSession;
 
 /// What has become of the tasks of a run.
 #[derive(Default)]
@@ -38,7 +40,7 @@ impl ChildLanding {
 /// Reads the events of a run to its end. When `cancel` is cancelled, the run is.
 pub(super) async fn follow(
     mut run: RunHandle,
-    ask: Option<Arc<dyn Ask>>,
+    person: Option<Person>,
     progress: &LineSink,
     cancel: &CancelToken,
 ) -> RunEnd {
@@ -69,12 +71,11 @@ pub(super) async fn follow(
                 task: Some(task),
                 event: SessionEvent::QuestionAsked { question },
             } => {
-                if let Some(ask) = &ask {
+                if let Some(person) = &person {
                     let withdrawn = CancelToken::default();
                     open.insert(question.id, withdrawn.clone());
-                    let question = of_subagent(task, question.clone());
-                    let asked = answered(Arc::clone(ask), controls.clone(), (question, withdrawn));
-                    questions.push(Box::pin(asked));
+                    let question = (task.clone(), question.clone(), withdrawn);
+                    questions.push(Box::pin(answered(person.clone(), controls.clone(), question)));
                 }
             }
             EventKind::SessionEvent {
@@ -90,26 +91,38 @@ pub(super) async fn follow(
     }
 }
 
+/// The person who answers the questions of subagents, in the session of their caller.
+#[derive(Clone)]
+pub(super) struct Person {
+    pub(super) ask: Arc<dyn Ask>,
+    pub(super) session: SessionId,
+    pub(super) allowed: AllowedForSession,
+}
+
 /// Returns a question of a subagent as it is asked in the session of its caller.
-fn of_subagent(task: &TaskName, question: Question) -> Question {
+fn of_subagent(task: &TaskName, question: &Question) -> Question {
+    let text = format!("{task}: {}", question.text);
     // The call that it is about is none of the caller's session.
-    Question { text: format!("{task}: {}", question.text), tool_call_id: None, ..question }
+    Question { id: QuestionId::generate(), text, tool_call_id: None, ..question.clone() }
 }
 
 /// Asks a question of a run in another session, and answers it in the run, unless it is withdrawn.
 async fn answered(
-    ask: Arc<dyn Ask>,
+    Person { ask, session, allowed }: Person,
     controls: RunControls,
-    (question, withdrawn): (Question, CancelToken),
+    (task, question, withdrawn): (TaskName, Question, CancelToken),
 ) {
-    let id = question.id;
-    let of_session = Question { id: QuestionId::generate(), ..question };
-    let default = of_session.default.clone();
-    let choice = tokio::select! {
-        () = withdrawn.cancelled() => return,
-        choice = ask.ask(of_session) => choice.unwrap_or(default),
+    let choice = match allowed.answer(session, &question) {
+        Some(choice) => choice,
+        None => tokio::select! {
+            () = withdrawn.cancelled() => return,
+            choice = ask.ask(of_subagent(&task, &question)) => {
+                choice.unwrap_or_else(|| question.default.clone())
+            }
+        },
     };
-    let _closed = controls.answer(id, choice).await; // the subagent may have ended meanwhile
+    allowed.note(session, &question, &choice);
+    let _closed = controls.answer(question.id, choice).await; // the subagent may have ended meanwhile
 }
 
 /// Cancels a run that nobody follows to its end, because the session of its caller has crashed.

@@ -2,6 +2,7 @@
 //! for a session, the workspace of the task for an agent of a run. Subagents work in that tree itself, or in
 //! copies of it whose work lands there, as that of any other run does.
 
+mod allowed;
 mod follow;
 mod groups;
 mod landing;

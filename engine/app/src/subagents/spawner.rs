@@ -20,7 +20,8 @@ use protocol::{
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use super::follow::{ChildLanding, RunEnd, follow};
+use super::allowed::AllowedForSession;
+use super::follow::{ChildLanding, Person, RunEnd, follow};
 use super::groups::{Group, groups};
 use super::landing::ask_and_land;
 use super::outputs::Outputs;
@@ -47,12 +48,14 @@ pub(crate) struct EngineSpawner {
     engine: OnceLock<WeakEngine>,
     agents: Arc<AgentFiles>,
     outputs: Outputs,
+    allowed: AllowedForSession,
 }
 
 impl EngineSpawner {
     pub(crate) fn new(app: AppContext) -> Self {
         let (engine, agents) = (OnceLock::new(), Arc::default());
-        Self { app, engine, agents, outputs: Outputs::default() }
+        let (outputs, allowed) = (Outputs::default(), AllowedForSession::default());
+        Self { app, engine, agents, outputs, allowed }
     }
 
     /// Has the subagents run on this engine, which is not kept open.
@@ -125,7 +128,11 @@ impl EngineSpawner {
         let submission = Submission::new(spec, Arc::clone(repository)).answered_by(answerer);
         let run = engine.run(submission).await.map_err(|error| error.to_string())?;
         let name = run.name.clone();
-        let mut end = follow(run, caller.ask.clone(), progress, cancel).await;
+        let person = caller.ask.clone().map(|ask| {
+            let (session, allowed) = (caller.origin.session, self.allowed.clone());
+            Person { ask, session, allowed }
+        });
+        let mut end = follow(run, person, progress, cancel).await;
         if let (ItemPlace::Isolated, ApprovalMode::Ask, Some(ask)) =
             (group.place, caller.mode, &caller.ask)
         {
