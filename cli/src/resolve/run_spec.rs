@@ -166,7 +166,15 @@ impl ModelDefaults<'_> {
         let fallback = self.selection.fallbacks(&model, self.fallback)?;
         let PlanPrompt { text: prompt, yields } = prompt;
         let approvals = self.approvals.clone();
-        Ok(Work::from(Agent { model, fallback, prompt, yields, context, approvals, subagent: None }))
+        Ok(Work::from(Agent {
+            model,
+            fallback,
+            prompt,
+            yields,
+            context,
+            approvals,
+            subagent: None,
+        }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The settings of the user and of a project with their origins, and the folders of the program.
 
-pub mod agents;
 mod agent_models;
+pub mod agents;
 mod alert;
 mod data_paths;
 mod default_settings;

@@ -75,9 +75,7 @@ impl Repairs {
             (true, true) if before == after => {}
             (false, false) => self.note("", &format!("{gone} is taken for {new}")),
             (false, true) => self.note("", &format!("{gone} is left out")),
-            (true, _) => {
-                self.note("", "parts in another form are taken for those of the schema")
-            }
+            (true, _) => self.note("", "parts in another form are taken for those of the schema"),
         }
     }
 

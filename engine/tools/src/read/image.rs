@@ -101,7 +101,10 @@ mod tests {
         bytes.truncate(bytes.len() / 2);
         for sizes in [ImageSizes::Fitted, ImageSizes::AsTheyAre] {
             let refused = output(bytes.clone(), sizes).await.unwrap_err();
-            assert!(refused.starts_with("`a.png` is not an image that a model takes ("), "{refused}");
+            assert!(
+                refused.starts_with("`a.png` is not an image that a model takes ("),
+                "{refused}"
+            );
         }
     }
 }

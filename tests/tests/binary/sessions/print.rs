@@ -72,13 +72,11 @@ fn a_session_works_in_place_with_its_tools_and_its_first_line_says_so_and_what_i
     let told = format!("note: the session works in {}, in place\n", folder.display());
     assert_eq!(first.stderr.matches(&told).count(), 1, "{first}");
 
-    for (words, tools) in
-        [
-            ("--quiet --tools bash,read", vec!["read", "bash"]),
-            ("--quiet --tools report_finding,read", vec!["read", "report_finding"]),
-            ("--no-tools", vec![]),
-        ]
-    {
+    for (words, tools) in [
+        ("--quiet --tools bash,read", vec!["read", "bash"]),
+        ("--quiet --tools report_finding,read", vec!["read", "report_finding"]),
+        ("--no-tools", vec![]),
+    ] {
         model.talk("s", steps(vec![done()]));
         let other = session(&place, &model).words(words).arg(&prompt).run().expect_code(0);
         assert_eq!(other.stdout, "done\n", "{words}");

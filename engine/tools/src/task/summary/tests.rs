@@ -22,7 +22,8 @@ fn each_subagent_is_named_with_how_it_ended_and_its_result() {
     let result = "<meta lines=\"2\" size=\"10 B\"/>\n<result>\nDone.\nAll.\n</result>\n";
     let kept = SubagentStatus::Kept { command: Some("regatta apply r1/1-A".to_owned()) };
     let paths = (0..12).map(|path| format!("f{path}")).collect();
-    let failed = SubagentStatus::MergeFailed { paths, command: Some("regatta diff r1/1-A".to_owned()) };
+    let failed =
+        SubagentStatus::MergeFailed { paths, command: Some("regatta diff r1/1-A".to_owned()) };
     let changes = ChangeSummary { files: 1, added: 2, removed: 3 };
     let cases = [
         (usual(), format!("{id}<status>completed</status>\n{result}")),
