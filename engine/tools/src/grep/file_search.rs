@@ -243,7 +243,8 @@ impl SearchJob {
             return;
         }
         let mut content = Stoppable { content: file.content, stop: &self.stop };
-        let mut beginning = Vec::new();
+        // In a buffer that has to grow, a small file would be read in many steps.
+        let mut beginning = Vec::with_capacity(PROBE);
         let probed = (&mut content).take(PROBE as u64).read_to_end(&mut beginning);
         let is_utf_16 = beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff");
         if is_binary(&beginning) && !is_utf_16 {
