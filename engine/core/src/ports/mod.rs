@@ -12,6 +12,7 @@ mod gate_store;
 mod isolation;
 mod isolation_error;
 mod ledger;
+mod mcp;
 mod model;
 mod pause;
 mod pending;
@@ -48,6 +49,11 @@ pub use isolation::{
 };
 pub use isolation_error::IsolationError;
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
+pub use mcp::{
+    McpCall, McpClient, McpConnection, McpConnector, McpDefinition, McpError, McpErrorKind,
+    McpHints, McpList, McpPrompt, McpResource, McpResult, McpScope, McpServerInfo, McpTool,
+    McpToolFilter, McpTransport,
+};
 pub use model::{
     AccountId, AccountLimits, AttemptFailure, CacheRetention, FailureCause, MinuteLimits,
     ModelAnswer, ModelEvent, ModelLocation, ModelRequest, ModelStream, Models, Provider,
