@@ -129,7 +129,7 @@ impl Receipt {
     ) -> Self {
         let whom = whom.clone();
         Self(Some(Box::new(move |durability| {
-            let _gone = whom.cast(as_message(durability)); // whoever asked may be gone
+            let _gone = whom.cast(as_message(durability)); // the caller may be gone
         })))
     }
 

@@ -46,7 +46,7 @@ const EVENTS: f64 = 1.0;
 const FEW: usize = 50;
 
 /// How many times the events of a run those of four times the work may have: they grow with it (what
-/// grows with its square gives 16). Progress is told by time, so a slow machine has a little more of it.
+/// grows with its square gives 16). Progress is reported by time, so a slow machine has a little more of it.
 const FOUR_TIMES: f64 = 6.0;
 
 fn main() -> ExitCode {

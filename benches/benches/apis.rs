@@ -156,7 +156,7 @@ fn cpu_of_reading(wire: Wire, stream: &[u8]) -> Duration {
     let address = listener.local_addr().expect("it is bound");
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let (connection, _from) = listener.accept().expect("somebody comes");
+            let (connection, _from) = listener.accept().expect("a connection");
             serve(connection, stream).expect("who asks reads the answer");
         });
         read(wire, &format!("http://{address}"))
@@ -220,7 +220,7 @@ fn read(wire: Wire, address: &str) -> Duration {
     used
 }
 
-/// The time in messages, which nobody looks at here.
+/// The time in messages, which is not used here.
 struct NoClock;
 
 impl Clock for NoClock {

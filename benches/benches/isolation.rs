@@ -46,7 +46,7 @@ fn measure(binary: &Path, folder: &Path, files: usize, full: usize, report: &mut
         held.push(one.as_secs_f64() <= MOST * copy.as_secs_f64());
         copies.push(copy);
         tasks.push(one);
-        // What a further task costs is told, not judged: the short form leaves it out.
+        // The cost of a further task is printed, not judged: the short form leaves it out.
         if Rounds::asked_for() == Rounds::Full {
             fives.push(run(binary, &home, tree.root(), 5));
         }

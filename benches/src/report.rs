@@ -83,7 +83,7 @@ impl Report {
     pub fn finish(self) -> ExitCode {
         let section = self.section();
         let mut out = std::io::stdout().lock();
-        let _unread = writeln!(out, "{section}"); // whoever reads may have read enough
+        let _unread = writeln!(out, "{section}"); // the reader may have closed its end
         let is_trial = Rounds::asked_for() == Rounds::Trial;
         if is_set("REGATTA_BENCH_WRITE") && !is_trial {
             write_down(self.title, &section);

@@ -19,7 +19,7 @@ pub(crate) const SETTINGS: &str = "regatta config (lists the settings)\n<SETTING
 pub(crate) const UPDATE: &str =
     "cargo install --locked --path cli --force (in a checkout of the new version)";
 
-/// Checks that nobody who copies a command of a text copies a comma with it.
+/// Checks that a command that is copied from a text ends without a comma.
 #[cfg(test)]
 pub(crate) fn assert_can_be_copied(text: &str) {
     for line in text.lines() {

@@ -1,5 +1,5 @@
-//! Tells of what a person may wait for: a question, the end of a run, the end of a turn. Nothing waits for
-//! who is told but the end of the program, and that not for long.
+//! Notifies another program of a question, the end of a run and the end of a turn. Only the end of the program
+//! waits for it, for a short time.
 
 mod command;
 mod notice;

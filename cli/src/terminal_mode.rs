@@ -1,4 +1,4 @@
-//! The mode that the terminal had before a part of the program changed it. Whoever ends the process puts it
+//! The mode that the terminal had before a part of the program changed it. The code that ends the process puts it
 //! back, also at once at a signal.
 
 use std::io;

@@ -143,7 +143,7 @@ impl StoreRetention {
     }
 
     /// Returns the size of all objects in the store of a repository, in bytes; 0 if there is none.
-    /// Nobody is waited for.
+    /// It waits for no other engine.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -295,7 +295,7 @@ pub(crate) fn raw(bytes: &[u8]) -> &OsStr {
     OsStr::from_bytes(bytes)
 }
 
-/// Makes a FIFO, which nobody reads or writes.
+/// Makes a FIFO without a reader or writer.
 pub(crate) fn fifo(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().unwrap();
     assert!(made.success(), "{}", path.display());

@@ -31,9 +31,9 @@ Options:
   --pace PACE      sends answers in small pieces that cut lines (`small`), or event by event (`events`)
   --streams FOLDER answers with the file API/MODEL.sse of this folder if there is one
   --limit N        refuses more than N requests a second, and says when to come again
-  --key KEY        refuses whoever does not give this key
+  --key KEY        refuses requests without this key
   --oauth WHERE    starts an OAuth server `beside` it, or the OAuth server `only`, and says what `oauth`
-                   in models.yml has to be. It lets in whoever logs in
+                   in models.yml has to be. It lets in every user who logs in
   --help           shows this
 ";
 

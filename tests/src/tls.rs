@@ -17,7 +17,7 @@ const AUTHORITY: &[u8] = include_bytes!("tls/ca.pem");
 const CERTIFICATE: &[u8] = include_bytes!("tls/server.pem");
 const KEY: &[u8] = include_bytes!("tls/server.key");
 
-/// The name that the certificate is for. Nobody but a proxy finds it.
+/// The name that the certificate is for. Only a proxy finds it.
 pub const NAME: &str = "models.invalid";
 
 /// Writes down the authority for who is to trust the certificate.

@@ -68,7 +68,7 @@ async fn a_wait_that_one_session_is_told_holds_for_its_account_and_for_no_other(
     let (done, waits) = end(&mut engine).await;
     assert_eq!(done, 8);
     let (slow, free) = (models.asked("slow"), models.asked("free"));
-    // Two were under way when the first of them was turned away; nobody asks before its time.
+    // Two were under way when the first of them was turned away; no session asks before its time.
     let after = |at: &Instant| at.duration_since(began);
     let asked: Vec<_> = slow.at.iter().map(after).collect();
     assert_eq!((asked.len(), slow.peak), (6, 2));

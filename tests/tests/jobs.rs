@@ -1,4 +1,4 @@
-//! A panic at the beginning or at the end of any job of any actor: whoever waits for the job is
+//! A panic at the beginning or at the end of any job of any actor: the caller that waits for the job is
 //! told, nothing of a task is lost without a word, and what is not concerned goes on.
 //!
 //! The clock is paused: as soon as nothing can go on any more, the deadline passes.

@@ -1,4 +1,4 @@
-//! Tools of somebody else, defined here and registered with one line: they see the workspace, say
+//! Tools of an embedding program, defined here and registered with one line: they see the workspace, say
 //! which of their calls run alone, and those that cannot be built are reported.
 
 use std::path::Path;

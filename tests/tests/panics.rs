@@ -1,5 +1,5 @@
 //! A panic in any job of an actor reaches the actor: it ends in a report, a refusal or exit code
-//! 70, never in a wait that nobody ends.
+//! 70, never in a wait without end.
 //!
 //! The clock is paused: as soon as nothing can go on any more, the watchdog strikes.
 

@@ -100,7 +100,7 @@ impl Approver {
         }
     }
 
-    /// Returns the rules and the mode that somebody has set, and the mode of this moment.
+    /// Returns the rules and the mode that were set, and the mode of this moment.
     pub(super) fn approvals(&self) -> (Approvals, ApprovalMode) {
         self.gate().policy().own()
     }

@@ -158,7 +158,7 @@ impl GateState {
         self.jobs.run(Job::GateStep, myself, job, GateMessage::Stepped);
     }
 
-    /// Removes the requests that nobody waits for any more.
+    /// Removes the requests whose callers have gone.
     fn withdraw(&mut self) {
         let inputs = &mut self.inputs;
         self.waiting.retain(|ticket, queue| {

@@ -198,7 +198,7 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// Returns the submission of a run whose tasks ask nobody, and whose notices nobody gets.
+    /// Returns the submission of a run whose tasks ask no questions, and whose notices are dropped.
     #[must_use]
     pub fn new(spec: RunSpec, repository: Arc<dyn Repository>) -> Self {
         Self { spec, repository, notify: Arc::new(|_notice| {}), answerer: Answerer::None }

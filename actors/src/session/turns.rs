@@ -30,7 +30,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Runs turns until the model stops or yields, or until an error or an abort. An abort is told at
+    /// Runs turns until the model stops or yields, or until an error or an abort. An abort is reported at
     /// once; this then waits until the calls have ended that were under way.
     pub(super) async fn run(mut self: Box<Self>) -> Ended {
         let deltas = Arc::new(DeltaCoalescer::new(self.arguments.events.clone()));

@@ -20,7 +20,7 @@ impl ConversationWorker {
 #[async_trait]
 impl Worker for ConversationWorker {
     async fn work(&self, _reminder: Option<Reminder>) -> AgentEnd {
-        // Whoever opens the conversation waits for this: the workspace is set up.
+        // The caller that opens the conversation waits for this: the workspace is set up.
         (self.reports)(WorkerReport::Line("a conversation".to_owned()));
         self.stop.cancelled().await;
         AgentEnd::Aborted

@@ -48,7 +48,7 @@ pub(super) struct EndedRun<'a> {
 /// fails. Returns the exit code of the run, which was that of `ended`.
 ///
 /// # Errors
-/// A signal has stopped the resolver, or nobody reads the output any more. Nothing else may be resolved then.
+/// A signal has stopped the resolver, or the reader of the output is gone. Nothing else may be resolved then.
 pub(super) async fn resolve(
     context: &CommandContext,
     repository: &dyn Repository,

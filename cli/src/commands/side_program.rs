@@ -222,7 +222,7 @@ async fn run(
     };
     let running = owner.run(request, Arc::new(|_line| {}), stop.cancel());
     let ended = tokio::time::timeout(program.timeout, running).await;
-    let _left = owner.end().await; // what could not be killed is reported by nobody else either
+    let _left = owner.end().await; // what could not be killed is not reported elsewhere either
     if let Some(code) = stop.code() {
         return Err(stopped(program, code));
     }

@@ -82,7 +82,7 @@ fn needs(
 ) -> Result<WorkspaceNeeds, Error> {
     let mut needs = earlier.needs.clone();
     if needs.carry.is_empty() && needs.carry_limit == 0 {
-        // The ledger of an older version has no limit where nobody named any files.
+        // The ledger of an older version has no limit where no files were named.
         needs.carry_limit = defaults.needs.carry_limit;
     }
     let is_used = !needs.setup.is_empty() && tasks.iter().any(|task| task.needs.setup.is_none());

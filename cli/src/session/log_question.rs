@@ -111,7 +111,7 @@ pub(super) fn of_other_folder(
     }
 }
 
-/// Returns whether somebody can be asked.
+/// Returns whether a person can be asked.
 pub(crate) fn has_person() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

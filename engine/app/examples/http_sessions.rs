@@ -5,7 +5,7 @@
 //! cargo run --features regatta/examples --example http_sessions FOLDER MODEL [ADDRESS]
 //! ```
 //!
-//! It is an example: whoever reaches the address can have the model do anything in the folder. Without
+//! It is an example: every program that reaches the address can have the model do anything in the folder. Without
 //! arguments it asks itself one question, whose model is a scenario, and ends.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]

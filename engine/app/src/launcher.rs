@@ -41,7 +41,7 @@ static IS_PREPARED: AtomicBool = AtomicBool::new(false);
 /// Without it, no engine is opened.
 pub fn launch() {
     if std::env::args_os().nth(1).is_some_and(|word| word == LAUNCHER) {
-        // Nobody reads what the launcher writes. The engine notices its end.
+        // The output of the launcher is not read. The engine notices its end.
         let ended = exec::launch();
         std::process::exit(i32::from(ended.is_err()));
     }

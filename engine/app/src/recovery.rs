@@ -23,7 +23,7 @@ use crate::app_context::{AppContext, temporary_folders};
 use crate::error::Error;
 use crate::text::{count, kept_workspace_note, left_out_note, rescue_line};
 
-/// How often it is looked whether much is removed. If it is, nobody waits for the rest.
+/// How often it is looked whether much is removed. If it is, the rest is not waited for.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How often at most.

@@ -1,4 +1,4 @@
-//! Ends everything that descends from this process, however it hides: whoever loses its parent comes
+//! Ends everything that descends from this process, however it hides: a process that loses its parent comes
 //! back to this process, which must be a subreaper.
 
 use std::collections::HashSet;
@@ -222,7 +222,7 @@ fn parse_stat(stat: &[u8]) -> Option<Stat> {
     Some(Stat { state, parent, group })
 }
 
-/// Returns whether all processes of a group have ended, some of which nobody has reaped. Reads every
+/// Returns whether all processes of a group have ended, some of which were not reaped. Reads every
 /// process of the machine.
 pub(crate) fn is_group_dead(group: Pid) -> bool {
     let group = group.as_raw_pid();

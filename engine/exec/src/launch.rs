@@ -40,7 +40,7 @@ pub fn launch() -> io::Result<()> {
     dup2_stdin(File::open("/dev/null")?)?;
     // A launcher that leads a group already is in no terminal's way.
     let _leader = setsid();
-    // A launcher that somebody suspended wakes up when the engine dies.
+    // A suspended launcher wakes up when the engine dies.
     set_parent_process_death_signal(Some(Signal::CONT))?;
     child::set_signals();
     chdir("/")?;
@@ -94,7 +94,7 @@ fn serve(socket: OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Forks a reaper. Its first reply goes over its own socket, whoever sends it.
+/// Forks a reaper. Its first reply goes over its own socket.
 fn fork_reaper(
     engine: OwnedFd,
     life: &PipeReader,

@@ -117,7 +117,7 @@ impl Launcher {
     }
 
     /// Kills a reaper that has died or does not answer, and what it has left. Returns how much of that
-    /// is left; `None` if nobody knows, because the launcher has died as well.
+    /// is left; `None` if that is unknown, because the launcher has died as well.
     pub(crate) async fn bury(&self, reaper: Reaper) -> Option<u32> {
         reaper.kill();
         let socket = {
@@ -199,7 +199,7 @@ impl State {
     fn start(&mut self) -> io::Result<Process> {
         let (socket, theirs) = Socket::pair()?;
         let child = self.command.stdin(theirs).spawn();
-        // Nobody but the launcher keeps its end of the socket open.
+        // Only the launcher keeps its end of the socket open.
         self.command.stdin(Stdio::null());
         self.started += 1;
         Ok(Process { number: self.started, child: child?, socket: Arc::new(socket) })

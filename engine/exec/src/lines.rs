@@ -33,7 +33,7 @@ impl LastLine {
     }
 
     /// Returns the line without its line break. Text after the last line break is a line. A line
-    /// of which only the beginning was kept ends with [`CUT_LINE`], so that nobody takes it for a
+    /// of which only the beginning was kept ends with [`CUT_LINE`], so that it is not taken for a
     /// whole one.
     pub(crate) fn finish(mut self) -> Option<String> {
         self.feed(b"\n");

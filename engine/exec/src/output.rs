@@ -72,7 +72,7 @@ pub(crate) async fn collect_output(
             (source, count) = streams.read(&mut collector.buffer) => collector.push(source, count).await?,
         }
     }
-    // A terminal ends when nobody has its other end.
+    // A terminal ends when its other end is closed.
     drop(streams.input_end.take());
     let until = Instant::now() + TERMINAL_END;
     // What has left the group may write on: the timeout is not looked at while there is something to read.
@@ -209,7 +209,7 @@ impl OutputStreams {
 
     fn renew_input_end(&self) {
         if let (Some(input_end), Some(terminal)) = (&self.input_end, &self.output) {
-            // A terminal that nobody has any more needs none.
+            // A terminal whose other end is closed needs none.
             let _failed = input_end.renew(terminal);
         }
     }
@@ -223,7 +223,7 @@ impl OutputStreams {
                 Ok(0) => return None,
                 Ok(count) => return Some(count),
                 Err(error) if is_temporary(error.kind()) => {}
-                // A terminal that nobody has any more fails in place of an end.
+                // A terminal whose other end is closed fails in place of an end.
                 Err(_) => return None,
             }
         }
@@ -311,7 +311,7 @@ mod tests {
         writer.write_all(&vec![b'.'; room]).unwrap();
         error_writer.write_all(b"an error").unwrap();
         let streams = OutputStreams::new(output.into(), error.into()).unwrap();
-        // A process that has left the group goes on until nobody reads.
+        // A process that has left the group goes on until the reader closes its end.
         let flood = std::thread::spawn(move || while writer.write_all(&[b'x'; 4096]).is_ok() {});
         let gone = CancellationToken::new();
         gone.cancel();

@@ -38,7 +38,7 @@ struct State {
     reaper: Option<Reaper>,
     /// Those that had started commands and take no others: they have died, or are about to end.
     ending: Vec<Reaper>,
-    /// Whether an end of the owner has begun and nobody has waited for it.
+    /// Whether an end of the owner has begun and was not waited for.
     is_end_unknown: bool,
 }
 

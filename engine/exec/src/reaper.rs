@@ -34,7 +34,7 @@ const REAPED_AT_ONCE: usize = 256;
 /// end. Then it kills what is left, says how much it could not kill, and only then closes `engine`.
 pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
     let parent = getppid();
-    // A reaper that somebody suspended wakes up when the launcher dies.
+    // A suspended reaper wakes up when the launcher dies.
     let _unsupported = set_parent_process_death_signal(Some(Signal::CONT));
     let prepared = child::become_subreaper().and_then(|()| child::child_signals());
     let signals = match prepared {
@@ -64,7 +64,7 @@ pub(crate) fn run(engine: OwnedFd, launcher: OwnedFd) {
     if getppid() == parent
         && let Some(launcher) = parent
     {
-        // If somebody suspended the launcher, it cannot see that the engine has died.
+        // A suspended launcher cannot see that the engine has died.
         let _gone = kill_process(launcher, Signal::CONT);
     }
     let left = descendants::end(&reaper.signals, &HashSet::new(), LAST_LIMIT);
@@ -99,7 +99,7 @@ impl Reaper {
         let ready = self.wait(pause);
         let is_ready = |socket: &OwnedFd| ready.contains(&socket.as_raw_fd());
         if is_ready(&self.launcher) {
-            return Turn::Stop; // nobody writes: the launcher has died
+            return Turn::Stop; // no writer is left: the launcher has died
         }
         if self.has_more || is_ready(&self.signals) {
             descendants::drain(&self.signals);
@@ -201,7 +201,7 @@ impl Reaper {
             return;
         }
         let mut descriptors = message.descriptors.into_iter();
-        // Without the socket of the command there is nobody to reply to.
+        // Without the socket of the command a reply has no receiver.
         let Some(socket) = descriptors.next() else { return };
         let descriptors: Vec<_> = descriptors.collect();
         let started = match message.is_whole {

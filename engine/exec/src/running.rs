@@ -21,7 +21,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const DROP_LIMIT: Duration = Duration::from_secs(1);
 
 /// How long a killed command may take until its reaper says that it has exited. The reaper needs
-/// milliseconds, unless somebody has suspended it.
+/// milliseconds, unless it is suspended.
 const EXIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long to wait for a killed group to end.

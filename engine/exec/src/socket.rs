@@ -78,7 +78,7 @@ impl Socket {
         }
     }
 
-    /// Returns whether the other end is closed, or has sent something that nobody asked for.
+    /// Returns whether the other end is closed, or has sent something unasked.
     pub(crate) fn is_dead(&self) -> bool {
         !matches!(receive(self.0.get_ref()), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }

@@ -14,7 +14,7 @@ const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel
 /// The key that ends the input, Ctrl-D.
 const END: &[u8] = b"\x04";
 
-/// A terminal in which nobody types.
+/// A terminal without a user.
 pub(crate) struct Terminal {
     /// The end on which the output is read.
     pub(crate) other_end: OwnedFd,

@@ -16,7 +16,7 @@ pub struct AgentDefinition {
     pub name: String,
     /// When to use it.
     pub description: String,
-    /// What it is told before its task.
+    /// The text before its task.
     pub prompt: String,
     /// The tools that it has of those of its caller; all of them if absent.
     pub tools: Option<Vec<String>>,

@@ -34,7 +34,7 @@ pub struct LocalServer {
 pub enum LocalFound {
     /// It has these models.
     Models(Vec<String>),
-    /// Nobody listens there.
+    /// No program listens there.
     Nothing,
     /// The socket belongs to another user, so it was not asked.
     OtherUser,
@@ -87,7 +87,7 @@ enum SocketOwner {
     Nobody,
     /// This user's or root's, all of them.
     Trusted,
-    /// One is of somebody else, or it cannot be known.
+    /// One belongs to another user, or its user is unknown.
     Other,
 }
 
@@ -212,7 +212,7 @@ mod tests {
         let base = Url::parse(&format!("http://{}/v1", socket.local_addr().unwrap())).unwrap();
         assert_eq!(SocketTables::read().owner(&base), SocketOwner::Trusted);
         assert!(accepts(&base).await);
-        // Nobody else can listen there meanwhile.
+        // No other program can listen there meanwhile.
         let (_closed, url) = crate::test_support::closed();
         let closed = Url::parse(&url).unwrap();
         assert_eq!(SocketTables::read().owner(&closed), SocketOwner::Nobody);

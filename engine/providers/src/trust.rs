@@ -50,7 +50,7 @@ fn name_it(certificate: &str) -> String {
     )
 }
 
-/// Returns the fault of a certificate that nobody has signed who is known here, or that its own server has
+/// Returns the fault of a certificate that no known authority has signed, or that its own server has
 /// signed, with the variables of `environment`.
 fn unknown_authority(environment: impl Fn(&str) -> Option<String>) -> Failure {
     let what = "its certificate is self-signed, or from an authority that is not known here";

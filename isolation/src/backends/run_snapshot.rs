@@ -82,7 +82,7 @@ impl<T> FrozenRun<T> {
         let (context, lock) = (self.context.clone(), lock.take());
         removals.run(move |_removed| {
             let given_up = give_up_if_unused(&context);
-            // Nobody else may see a partly removed folder: what is removed next has another name.
+            // No other process may see a partly removed folder: what is removed next has another name.
             drop(lock);
             given_up
         });

@@ -160,7 +160,7 @@ impl Stacker<'_> {
         let tree = with_git_links(self.git, tree, self.part.links(&task.task))?;
         if last == Some(tree) {
             let is_there = self.target.tip.is_some() || self.tip != self.target.base;
-            // Without a choice, an earlier landing or somebody else has made the same changes.
+            // Without a choice, an earlier landing or another program has made the same changes.
             let is_settled = is_there && !added.settled.is_empty();
             return Ok(match is_settled || !added.conflicts.is_empty() {
                 true => landed_on(&self.target.name, added),

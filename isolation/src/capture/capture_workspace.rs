@@ -140,7 +140,7 @@ fn take(
         list.nested = nested_works(snapshot, folder, manifest, list.changes(), &bytes.store)?;
     }
     if matches!(known, Known::Written(_)) {
-        return Ok((bytes, list)); // nobody has run git
+        return Ok((bytes, list)); // git was not run
     }
     note_commits(snapshot, folder, manifest, (&mut list, &bytes.store))?;
     note_renames(snapshot, folder, (&mut list, &bytes.store))?;

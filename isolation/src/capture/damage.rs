@@ -4,7 +4,7 @@
 //! cut short or full of zeros, and on a file system without a journal they may be missing. Captured,
 //! this would be work that deletes content.
 //!
-//! Whatever the task did has a change time (ctime) after that of the marker, which nobody can set. So
+//! Whatever the task did has a change time (ctime) after that of the marker, which cannot be set. So
 //! a file that is older and has lost content is damaged, and a missing file is lost if its folder is
 //! older. Only the rename of a folder brings older files to a path: it gives the folder a new ctime,
 //! and takes files of this size and modification time away from where the snapshot has them. A doubt

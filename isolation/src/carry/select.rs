@@ -70,7 +70,7 @@ pub(crate) fn select(
     let of_run = Wanted::of_run(request, ignored.tree)?;
     let mut run = Walk::over(ignored, &of_run)?;
     match of_run {
-        // Nobody has asked for exactly these files.
+        // Exactly these files were not asked for.
         Wanted::Patterns(_) => {
             run.leave_out_beyond(request.limit, Why::Limit(request.limit));
             if room(&run, tasks.total).is_err() {

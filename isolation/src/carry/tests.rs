@@ -342,7 +342,7 @@ fn what_the_include_file_selects_beyond_the_limit_is_left_out_also_beside_tasks_
     assert_eq!(carried("one", None), [false, false, true]);
     assert_eq!(carried("own", Some(of_tasks[0].clone())), [false, true, false]);
     drop(frozen);
-    // Globs ask for exactly their files, whoever has them.
+    // Globs ask for exactly their files.
     let Err(error) = freeze_for(&sample, request(1)) else { panic!("it is too much") };
     let IsolationError::Refused { because, .. } = error else { panic!("{error}") };
     assert_eq!(because, "they are 2 bytes in 1 file, and the limit is 1 byte: ignored (2 bytes)");

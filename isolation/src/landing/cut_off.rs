@@ -1,5 +1,5 @@
 //! Landings of other repositories that were cut off in a folder which this one shares with them: that
-//! of a nested repository belongs to each repository around it as well. Whoever is about to work there
+//! of a nested repository belongs to each repository around it as well. An engine that is about to work there
 //! completes them first.
 
 use std::collections::BTreeSet;

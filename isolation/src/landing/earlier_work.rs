@@ -74,7 +74,7 @@ impl<'a> EarlierWork<'a> {
 
     /// Returns the task whose landed work has removed a file of the working tree, or has added it; `None`
     /// if no task did, or if the user has changed the path since. `now` is what is there.
-    /// A file stays that of the task that added it, whoever has moved it.
+    /// A file stays that of the task that added it, also if another has moved it.
     pub(super) fn author_of(&self, path: &RepoPath, now: Option<Entry>) -> Option<TaskName> {
         let mut now = now;
         for PastChange { before, after, by, moved_of } in self.changes().get(path)? {
@@ -90,7 +90,7 @@ impl<'a> EarlierWork<'a> {
         None
     }
 
-    /// Returns the task whose landed work has removed a file of the working tree, whoever had added it.
+    /// Returns the task whose landed work has removed a file of the working tree, also if another had added it.
     pub(super) fn remover_of(&self, path: &RepoPath) -> Option<TaskName> {
         let last = self.changes().get(path)?.first()?;
         last.by.last().filter(|_| last.after.is_none()).cloned()
@@ -102,7 +102,7 @@ impl<'a> EarlierWork<'a> {
         entries_below(self.changes(), folder).any(|(_, changes)| changes.iter().any(is_added))
     }
 
-    /// Returns whether somebody has changed a path since a landing wrote it. `now` is what is there.
+    /// Returns whether a path was changed since a landing wrote it. `now` is what is there.
     pub(super) fn is_edited(&self, path: &RepoPath, now: Option<Entry>) -> bool {
         let last = self.changes().get(path).and_then(|changes| changes.first());
         last.is_some_and(|change| change.after != now)
@@ -195,7 +195,7 @@ impl<'a> EarlierWork<'a> {
         only.filter(|_| landed.next().is_none())
     }
 
-    /// Returns the journals of the landings that are over. One that cannot be read names nobody: the
+    /// Returns the journals of the landings that are over. One that cannot be read names no task: the
     /// conflict is the same without it.
     pub(super) fn journals(&self) -> &[Journal] {
         self.journals.get_or_init(|| {

@@ -124,13 +124,13 @@ impl LandingContext<'_> {
         applier.rescue_overwritten()
     }
 
-    /// Rolls a landing back: every path that nobody has edited since gets its old version.
+    /// Rolls a landing back: every path that was not edited since gets its old version.
     pub(super) fn roll_back(&self, journal: &Journal) -> Result<()> {
         let applier = Applier::later_pass(self, &journal.run);
         let mut taken = Vec::new();
         for change in journal.changes.iter().rev() {
             let reversed = change.reversed();
-            // A path that somebody has edited stays as it is.
+            // A path that was edited stays as it is.
             if applier.put_back(change)? == Applied::Done
                 && applier.apply(&reversed)? == Applied::Done
             {

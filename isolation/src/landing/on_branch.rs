@@ -151,7 +151,7 @@ fn write(faults: &Faults, git: &Repository, repo: &Repo, tip: Oid) -> Result<()>
     failpoint(faults)
 }
 
-/// Moves a branch that is not checked out. Returns `None` if somebody else has moved it.
+/// Moves a branch that is not checked out. Returns `None` if another program has moved it.
 fn move_alone(
     context: &LandingContext<'_>,
     repo: &Repo,
@@ -250,7 +250,7 @@ fn contains(git: &Repository, branch: &BranchMove) -> Result<bool> {
     Ok(now == to || git.graph_descendant_of(now, to).unwrap_or(false))
 }
 
-/// Moves a branch, unless somebody else has moved it.
+/// Moves a branch, unless another program has moved it.
 pub(super) fn move_branch(git: &Repository, branch: &BranchMove, run: &str) -> Result<RefUpdated> {
     let from = branch.from.as_deref().map(oid).transpose()?;
     let (reference, to) = (branch.reference.as_str(), Some(oid(&branch.to)?));

@@ -16,7 +16,7 @@ use crate::store::TaskStore;
 /// Returns how three versions of a path conflict, the base first.
 pub(super) type Clash<'c> = dyn Fn(&RepoPath, [Option<Entry>; 3]) -> Option<ConflictReason> + 'c;
 
-/// What one task has left at a path; nobody if work was taken back.
+/// What one task has left at a path; no task if work was taken back.
 struct PastVersion {
     after: Option<Entry>,
     by: Option<TaskName>,

@@ -155,7 +155,7 @@ fn is_older(stat: &Stat, moment: SystemTime) -> bool {
 #[serde(try_from = "StoredChange", into = "StoredChange")]
 pub(super) struct FileChange {
     pub(super) path: RepoPath,
-    /// The version that the landing started from; any other version is somebody's edit.
+    /// The version that the landing started from; any other version is an edit.
     pub(super) expected: Option<Entry>,
     /// The new version.
     pub(super) new: Option<Entry>,

@@ -26,7 +26,7 @@ pub(crate) struct WorkingTree<'a> {
     store: &'a TaskStore,
     /// The folders of nested repositories whose files may be changed.
     nested: RefCell<BTreeSet<RepoPath>>,
-    /// The files that git tracks and that are not checked out; `None` if nobody asks for them.
+    /// The files that git tracks and that are not checked out; `None` if they are not needed.
     skipped: Option<SkippedFiles<'a>>,
     /// The states of paths that are about to be asked for; `None` if each is read when it is.
     ahead: Option<RefCell<BTreeMap<RepoPath, EntryState>>>,

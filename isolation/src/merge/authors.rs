@@ -40,7 +40,7 @@ impl PathAuthors {
         match (before, after) {
             (None, Some(_)) => {
                 if after == base {
-                    // The file with which the tasks began is back: nobody has removed it any more. To
+                    // The file with which the tasks began is back: it is not removed any more. To
                     // tasks that began without it, it is new.
                     *self = Self::default();
                 }

@@ -30,7 +30,7 @@ pub(crate) struct Merger<'a> {
     pub(super) rules: Option<&'a MergeRules>,
     /// What changed in the target besides the work of tasks.
     pub(super) outside: Option<&'a dyn OutsideChanges>,
-    /// Whether files get back the names that they had, wherever folders went, and whoever has changed
+    /// Whether files get back the names that they had, wherever folders went, and also if others have changed
     /// something since.
     pub(super) is_undo: bool,
     /// Paths that must not change, because another program keeps writing them.
@@ -203,7 +203,7 @@ impl<'a> Merger<'a> {
             let _either = settling.meet(self, self.blobs, conflict)?;
         }
         // Obstacles are checked once the new entries of all paths are known. Those beside another
-        // conflict are told with it, so that all can be settled at once.
+        // conflict are reported with it, so that all can be settled at once.
         loop {
             settling.complete(self)?;
             let obstacles = self.obstacles(&settling.wanted, &pathwise)?;

@@ -63,7 +63,7 @@ pub(super) fn empty_blob() -> Oid {
 pub(crate) struct Authors<'a> {
     /// Returns the task whose file was removed from a path, or added to it.
     pub(crate) author: &'a dyn Fn(&RepoPath) -> Option<TaskName>,
-    /// Returns who removed the file, whoever had added it.
+    /// Returns who removed the file, also if another had added it.
     pub(crate) remover: &'a dyn Fn(&RepoPath) -> Remover,
 }
 

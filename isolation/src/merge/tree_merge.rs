@@ -282,7 +282,7 @@ impl Following<'_> {
         Ok(Some(to))
     }
 
-    /// Returns whether `side` has something at a path, or nobody changed what is there.
+    /// Returns whether `side` has something at a path, or what is there was not changed.
     fn is_in_the_way(&self, side: SideName, path: &RepoPath) -> Result<bool> {
         let mut below = entries_below(&self.paths, path);
         if below.any(|(_, versions)| versions.sides[side.at()].is_some()) {

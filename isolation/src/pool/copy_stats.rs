@@ -176,7 +176,7 @@ fn xattrs(folder: &OwnedFd) -> SysResult<Option<[u8; 32]>> {
 }
 
 impl CopyStats {
-    /// Records a new copy in the folder `top`, which nobody uses yet. Returns `None` if the system
+    /// Records a new copy in the folder `top`, which is not in use yet. Returns `None` if the system
     /// does not say enough: then the copy cannot be used again.
     pub(crate) fn record(snapshot: &Snapshot, top: &Path, tree: &Tree) -> Option<Self> {
         match Self::try_record(snapshot, top, tree) {

@@ -20,7 +20,7 @@ impl Turns {
         let end = step();
         drop(held);
         let mut turns = lock(&self.0);
-        // One handle is in the table, and one is here: nobody waits.
+        // One handle is in the table, and one is here: no step waits.
         if Arc::strong_count(&turn) == 2 {
             turns.remove(task);
         }

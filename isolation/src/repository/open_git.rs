@@ -11,7 +11,7 @@ use crate::repository::refusals::nearest_root;
 use crate::user_git_config::GivenConfig;
 
 /// Held for writing while libgit2 does not check to whom repositories belong: that is a setting of
-/// the whole process. Whoever opens or makes a repository holds it for reading.
+/// the whole process. Opening or creating a repository holds it for reading.
 static OWNERS: RwLock<()> = RwLock::new(());
 
 /// Opens the repository at `at`, or around it unless the flags forbid to search.

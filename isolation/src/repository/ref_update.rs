@@ -28,7 +28,7 @@ pub(crate) struct RefUpdate<'a> {
 pub(crate) enum RefUpdated {
     /// The branch is where it was to go.
     Yes,
-    /// Somebody else has changed it, and it is as they left it.
+    /// Another program has changed it, and it is left as it is.
     Contested,
 }
 

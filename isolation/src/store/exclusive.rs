@@ -1,4 +1,4 @@
-//! A task store that nobody else reads or writes, so that old work can be removed from it.
+//! A task store that no other process reads or writes, so that old work can be removed from it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -23,7 +23,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two attempts.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A task store, and the locks that keep everybody else out. Whoever opens the store meanwhile waits.
+/// A task store, and the locks that keep other processes out. A process that opens the store meanwhile waits.
 pub(crate) struct ExclusiveStore {
     pub(super) store: TaskStore,
     pub(super) faults: Faults,
@@ -36,7 +36,7 @@ pub(crate) struct ExclusiveStore {
 pub(crate) enum StoreInUse {
     /// Another process removes old work from it.
     Collecting,
-    /// Somebody kept reading or writing it.
+    /// Another process kept reading or writing it.
     Busy,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct StoreReference {
 }
 
 impl ExclusiveStore {
-    /// Opens the store at `path` to look at it, unless somebody has locked it. Captures in its journal
+    /// Opens the store at `path` to look at it, unless another process has locked it. Captures in its journal
     /// are not seen, but landings of them are.
     pub(crate) fn look(path: &Path) -> Result<std::result::Result<Self, StoreInUse>> {
         check_owner(path)?;

@@ -121,7 +121,7 @@ pub(super) fn open_records(store: &Path) -> Result<Option<LockedJournal>> {
     Ok(Some(LockedJournal { file, records, bytes: found.end }))
 }
 
-/// A journal with records. As long as it is open, nobody else reads or writes it.
+/// A journal with records. As long as it is open, no other process reads or writes it.
 pub(super) struct LockedJournal {
     file: LockedFile,
     pub(super) records: Vec<Record>,

@@ -195,7 +195,7 @@ mod tests {
             blobs.into_iter().map(|object| (id(&object), object)).collect();
         let packs = folder.path().join("objects/pack");
         write(&packs, &objects).unwrap();
-        // It is the same pack, whoever has written it before.
+        // It is the same pack, which was written before.
         write(&packs, &objects).unwrap();
         assert_eq!(std::fs::read_dir(&packs).unwrap().count(), 2);
         git(folder.path(), &["fsck", "--full", "--strict"]);

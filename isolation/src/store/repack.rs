@@ -194,7 +194,7 @@ fn remove_unfinished(objects: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the sizes of all files below a folder of objects together. Somebody may be removing some.
+/// Returns the sizes of all files below a folder of objects together. Another process may be removing some.
 pub(crate) fn size_of_objects(folder: &Path) -> io::Result<u64> {
     let mut folders: Vec<PathBuf> = vec![folder.to_path_buf()];
     let mut size = 0;

@@ -33,7 +33,7 @@ const MAX_DISK_THREADS: usize = 32;
 pub struct DirectoryView {
     root: Arc<Root>,
     disk: DiskThreads,
-    /// Records what this view changes, for whoever captures the workspace.
+    /// Records what this view changes, for the capture of the workspace.
     record: Option<Arc<WriteRecord>>,
 }
 
@@ -144,7 +144,7 @@ impl DiskThreads {
 #[async_trait]
 impl WorkspaceView for DirectoryView {
     fn process_root(&self) -> &Path {
-        // Whoever asks is about to start a process, which may change anything.
+        // The caller is about to start a process, which may change anything.
         if let Some(record) = &self.record {
             record.give_up();
         }
@@ -261,7 +261,7 @@ const READ_AHEAD: usize = 64 << 10;
 struct OpenFile {
     file: Arc<File>,
     stat: FileStat,
-    /// What was read from the file, and nobody has asked for yet.
+    /// What was read from the file and not asked for yet.
     ahead: Vec<u8>,
     /// Whether that is the rest of the file.
     is_whole: bool,

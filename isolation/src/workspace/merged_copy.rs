@@ -25,7 +25,7 @@ pub(crate) fn is_merged_copy(entry: &DirEntry) -> bool {
 
 /// Makes a copy of the snapshot with the carried files and a git directory of its own. A copy in the
 /// pool of the run is used if there is one. Returns its place, and its manifest, which is not written:
-/// nobody captures the copy.
+/// the copy is never captured.
 pub(crate) fn make_merged_copy(snapshot: &Snapshot) -> Result<(Workspace, Manifest)> {
     let workspace = place(snapshot);
     let mut marker_ns = 0;

@@ -58,7 +58,7 @@ impl MergeTarget for SnapshotTarget<'_> {
 }
 
 /// Merges the predecessors' captures over the snapshot and writes the result to its copy at `tree`,
-/// which nobody else uses yet. Returns the changes to the snapshot.
+/// which is not in use yet. Returns the changes to the snapshot.
 pub(super) fn apply_predecessors_to(
     snapshot: &Snapshot,
     tree: &Path,

@@ -1,4 +1,4 @@
-//! Removes folders on a thread of its own: nobody waits long for what the next start can do.
+//! Removes folders on a thread of its own: no caller waits long for what the next start can do.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// The thread of a run. However it ends, nobody waits for it any more.
+/// The thread of a run. However it ends, no caller waits for it any more.
 struct Running {
     shared: Arc<Shared>,
     has_ended: bool,

@@ -178,7 +178,7 @@ fn a_file_comes_back_where_the_last_commit_has_something_else() {
         sample.write(name, "target");
     }
     sample.git(&["add", "-A", "staged", "was-folder", "was-file"]);
-    // Old enough that nobody doubts the stat: then only what differs from its blob is pinned.
+    // Old enough that the stat is trusted: then only what differs from its blob is pinned.
     let snapshot = sample.freeze_tomorrow("raaaa");
     for name in all {
         sample.write(name, "changed\n");

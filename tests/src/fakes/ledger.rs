@@ -1,4 +1,4 @@
-//! A ledger in memory, which folds what it is told.
+//! A ledger in memory, which folds its entries.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -53,7 +53,7 @@ impl FakeLedger {
         self.record.lock().expect("no test panics with it").forgetful = Some(());
     }
 
-    /// Lets every write take so long from now on that whoever does not wait for it is ahead of it.
+    /// Lets every write take so long from now on that a caller who does not wait for it is ahead of it.
     pub fn slow_down(&self) {
         self.record.lock().expect("no test panics with it").slow = Some(());
     }

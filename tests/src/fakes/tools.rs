@@ -201,7 +201,7 @@ impl Tool for FakeTool {
     }
 }
 
-/// Names artifacts that nobody writes.
+/// Names artifacts that are never written.
 #[derive(Clone, Default)]
 pub struct FakeArtifacts(Arc<AtomicUsize>);
 
@@ -215,7 +215,7 @@ impl ArtifactStore for FakeArtifacts {
     }
 }
 
-/// Input files that nobody writes.
+/// Input files that are never written.
 struct UnwrittenInputs(PathBuf);
 
 #[async_trait]

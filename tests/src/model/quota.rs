@@ -12,7 +12,7 @@ pub(super) struct Quota {
     grace: Duration,
     began: Instant,
     taken: usize,
-    /// From when to when nobody may come, because one was refused and told so.
+    /// From when to when no request may come, because one was refused.
     closed: Option<(Instant, Instant)>,
     /// How many were refused.
     refused: usize,
@@ -63,7 +63,7 @@ impl Quota {
         let wait = self.window.saturating_sub(now.duration_since(self.began));
         let millis = wait.as_millis() + 1;
         self.refused += 1;
-        // Who came at about the same time was on its way, and is told the same.
+        // Who came at about the same time was on its way, and gets the same answer.
         if self.closed.is_none_or(|(_, until)| until <= now) {
             self.closed = Some((now + self.grace, now + wait));
         }

@@ -49,7 +49,7 @@ pub enum Checks {
 }
 
 /// A model on the loopback. Dropping it ends it, whatever is still being said; a violation that
-/// nobody looked at fails the test then.
+/// the test did not look at fails it then.
 pub struct LoopbackModel {
     address: SocketAddr,
     server: Arc<Server>,
@@ -57,7 +57,7 @@ pub struct LoopbackModel {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Makes the scripts of conversations that nobody announced.
+/// Makes the scripts of conversations that were not announced.
 type Otherwise = Box<dyn Fn(&str) -> Box<dyn Script> + Send>;
 
 struct Server {
@@ -185,7 +185,7 @@ impl LoopbackModel {
         self.lock().models = models;
     }
 
-    /// Refuses whoever does not give this key.
+    /// Refuses requests without this key.
     pub fn demand_key(&self, key: &str) {
         self.lock().key = Some(key.to_owned());
     }
@@ -353,7 +353,7 @@ fn models(models: Option<&[String]>) -> Response {
 }
 
 impl Shared {
-    /// Takes down what nobody may ask for.
+    /// Records requests that are not allowed.
     fn refuse(&mut self, violation: String) {
         match self.checks {
             Checks::Strict => self.violations.push(violation),

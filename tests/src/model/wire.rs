@@ -97,7 +97,7 @@ impl Wire {
         }
     }
 
-    /// Returns an answer that is sent as it is and may be cut off by whoever reads it.
+    /// Returns an answer that is sent as it is and may be cut off by its reader.
     #[must_use]
     pub fn say(self, said: &Said) -> Answer {
         Answer::stream(self.events(said, "m"))

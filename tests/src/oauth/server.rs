@@ -39,7 +39,7 @@ struct Parts {
 }
 
 impl OauthServer {
-    /// Starts one, which gives tokens that last an hour to whoever logs in.
+    /// Starts one, which gives tokens that last an hour to every user who logs in.
     ///
     /// # Panics
     /// When the loopback cannot be listened on.

@@ -18,7 +18,7 @@ pub enum LoginPage {
     Grants,
     /// The user says no.
     Denies,
-    /// It sends the browser back with the state of somebody else.
+    /// It sends the browser back with the state of another user.
     WrongState,
 }
 

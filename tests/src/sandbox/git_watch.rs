@@ -19,7 +19,7 @@ impl GitWatch {
         Self { folder: folder.to_path_buf(), known }
     }
 
-    /// Does what may change `.git`. Nobody else may have changed it since the last time.
+    /// Does what may change `.git`. No other program may have changed it since the last time.
     pub(super) fn around<T>(&self, change: impl FnOnce() -> T) -> T {
         let mut known = self.known.lock().expect("a test that panicked is over");
         expect_same(&known, &Fingerprint::of(&self.folder));

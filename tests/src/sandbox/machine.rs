@@ -1,4 +1,4 @@
-//! What a test asks of the machine: a small disk, a port that nobody has, and a word when it cannot
+//! What a test asks of the machine: a small disk, a free port, and a word when it cannot
 //! have it.
 
 use std::io::Write;
@@ -17,7 +17,7 @@ pub fn rustup_home() -> PathBuf {
     std::env::var_os("RUSTUP_HOME").map_or_else(home, PathBuf::from)
 }
 
-/// A port of the loopback at which nobody listens, and nobody else can meanwhile.
+/// A port of the loopback without a listener, on which no other program can listen meanwhile.
 #[derive(Debug)]
 pub struct ClosedPort {
     _bound: OwnedFd,

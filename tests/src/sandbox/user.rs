@@ -15,7 +15,7 @@ static USERS: AtomicU32 = AtomicU32::new(0);
 pub struct User(u32);
 
 impl User {
-    /// Returns a user that nobody else is, of whom no process runs; nothing unless root asks, who
+    /// Returns a user without a process; nothing unless root asks, who
     /// alone can become another.
     #[must_use]
     pub fn fresh() -> Option<Self> {

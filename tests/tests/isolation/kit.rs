@@ -75,7 +75,7 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// Makes a repository with every kind of file, as it is in the middle of somebody's work.
+    /// Makes a repository with every kind of file, as it is in the middle of a user's work.
     fn new(subject: Subject) -> Self {
         isolation::initialise();
         let home = tempfile::tempdir().expect("a folder can be made");

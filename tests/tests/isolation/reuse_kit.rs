@@ -274,7 +274,7 @@ impl RandomTask<'_> {
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     waiting.push(entry.path());
                 }
-                // A FIFO would block whoever opens it.
+                // A FIFO would block its reader.
                 if entry
                     .file_type()
                     .is_ok_and(|kind| kind.is_dir() || kind.is_file() || kind.is_symlink())

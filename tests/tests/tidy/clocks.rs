@@ -11,7 +11,7 @@ const CALL: &str = concat!("sle", "ep(");
 /// The word of the shell, with what is before its number.
 const WORD: &str = concat!("sle", "ep ");
 
-/// A process of so many seconds lives until it is killed: nobody waits for its end.
+/// A process of so many seconds lives until it is killed: no test waits for its end.
 const FOR_EVER: u64 = 60;
 
 /// The files whose test code sleeps all the same, each with the reason.

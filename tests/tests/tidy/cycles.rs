@@ -116,7 +116,7 @@ impl<'a> Files<'a> {
         groups.into_iter().collect()
     }
 
-    /// Lists of modules need everything that they list, and nobody minds.
+    /// Lists of modules need everything that they list, which is allowed.
     fn is_ordered(&self, file: &File<'_>) -> bool {
         let path = &file.source.path;
         let list = path.ends_with("mod.rs") || path.ends_with("lib.rs");

@@ -1,4 +1,4 @@
-//! Chooses a model where nobody names one: the default of the only provider with a key, else the only
+//! Chooses a model if none is named: the default of the only provider with a key, else the only
 //! model of a server on this machine.
 
 use protocol::ModelRoute;
@@ -8,7 +8,7 @@ use super::local_models::LocalSources;
 use super::user_models::{KeyPlace, UserModels};
 use crate::text::count;
 
-/// What was found where nobody names a model.
+/// What was found if no model is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoundModel {
     /// This model, for this reason.

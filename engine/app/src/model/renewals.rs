@@ -24,7 +24,7 @@ impl Renewals {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while all.try_join_next().is_some() {}
         all.spawn(async move {
-            let _cancelled = sender.send(renewal.await); // nobody may wait for it any more
+            let _cancelled = sender.send(renewal.await); // no caller may wait for it any more
         });
         receiver
     }

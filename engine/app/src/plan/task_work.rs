@@ -101,7 +101,7 @@ fn not_blank(
 /// Reads a prompt from its file.
 fn prompt_of(path: &Path) -> Result<String, Error> {
     let what = format!("cannot read the prompt {}", path.display());
-    // Opening a pipe would wait for somebody to write into it.
+    // Opening a pipe would wait for a writer.
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Error::new(ErrorKind::Plan, what).because("it is not a file"));
     }

@@ -125,7 +125,7 @@ async fn answered(
     let _closed = controls.answer(question.id, choice).await; // the subagent may have ended meanwhile
 }
 
-/// Cancels a run that nobody follows to its end, because the session of its caller has crashed.
+/// Cancels a run that is not followed to its end, because the session of its caller has crashed.
 struct CancelOnDrop(Option<RunControls>);
 
 impl Drop for CancelOnDrop {

@@ -120,7 +120,7 @@ impl Group {
         }
     }
 
-    /// Returns the rules of the caller. In a copy, the mode is that of the caller if somebody has set it; in the
+    /// Returns the rules of the caller. In a copy, the mode is that of the caller if it was set; in the
     /// tree of the caller, it is always that of the caller.
     fn approvals(&self, caller: &Caller) -> Approvals {
         let mode = match self.place {
@@ -131,7 +131,7 @@ impl Group {
     }
 }
 
-/// Returns what an agent is told before its assignment.
+/// Returns the text for an agent before its assignment.
 fn context(prompt: &str, shared: Option<&str>) -> String {
     let parts = [Some(prompt.trim()), shared.map(str::trim)];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();

@@ -29,7 +29,7 @@ pub struct ModelEntry {
     pub levels: Vec<String>,
     /// How a request states how much to think.
     pub thinking_mode: Option<ThinkingMode>,
-    /// How much it is to think where nobody says so.
+    /// How much it is to think unless a request says otherwise.
     pub default_level: Option<String>,
     /// Whether it reads images.
     pub images: Option<bool>,

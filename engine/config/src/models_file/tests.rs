@@ -206,7 +206,7 @@ fn a_syntax_error_in_one_provider_leaves_the_others_alone() {
         assert_eq!(file.providers.keys().collect::<Vec<_>>(), ["good"], "{bad}");
         assert_ne!(file.equivalence, Equivalence::default(), "{bad}");
     }
-    // Where nobody can tell which provider it is, it is the whole file.
+    // Where the provider is unknown, it is the whole file.
     for text in [
         "providers: { good: {}, bad: { }\n".to_owned(),
         format!("providers:\n{good}equivalence: {{\n"),

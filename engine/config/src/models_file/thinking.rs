@@ -15,7 +15,7 @@ pub(super) struct ModelThinking {
     pub(super) levels: Vec<String>,
     /// How a request states how much to think.
     pub(super) mode: Option<ThinkingMode>,
-    /// How much it is to think where nobody says so.
+    /// How much it is to think unless a request says otherwise.
     pub(super) default_level: Option<String>,
 }
 

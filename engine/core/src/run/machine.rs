@@ -318,7 +318,7 @@ impl RunMachine {
                 self.recorded(ended, effects);
             }
             // The ledger is gone and the engine is closing. The record now has unwritten entries. The end of
-            // a task is told as the next start records it, which does not know how it had ended.
+            // a task is reported as the next start records it, which does not know how it had ended.
             mut begun => {
                 if let LedgerEntry::TaskFinished { report, .. } = &mut begun
                     && report.outcome != Outcome::Cancelled

@@ -52,7 +52,7 @@ pub(crate) fn crowded(folder: &Path) {
         let CommandError::Resources { source, .. } = &error else { panic!("{error:?}") };
         assert_eq!(source.raw_os_error(), Some(Errno::TOOMANYREFS.raw_os_error()), "{error:?}");
         drop(crowd);
-        // The descriptors that nobody has received are closed by the kernel in its own time.
+        // Descriptors that were not received are closed by the kernel in its own time.
         let ran = loop {
             match run() {
                 Err(CommandError::Resources { .. }) => {}

@@ -1,4 +1,4 @@
-//! A reaper that somebody has suspended holds nothing up and keeps nothing alive.
+//! A suspended reaper holds nothing up and keeps nothing alive.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -38,7 +38,7 @@ async fn a_suspended_reaper_is_killed_at_the_end_of_its_owner_with_all_that_it_h
     assert!(!left.iter().any(|process| runs(process)));
 }
 
-/// The part of an engine whose reaper somebody suspends.
+/// The part of an engine whose reaper is suspended.
 pub(crate) fn suspended(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let shell = shell(Duration::from_millis(700), part("launcher", folder));

@@ -50,7 +50,7 @@ async fn every_signal_has_its_default_effect_and_none_is_blocked() {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         u64::from_str_radix(line.trim(), 16).unwrap()
     };
-    // Two signals belong to the C library, which lets nobody change them.
+    // Two signals belong to the C library, which does not let programs change them.
     let reserved = 3 << 31;
     assert_eq!(set("SigBlk:"), 0);
     assert_eq!(set("SigIgn:") & !reserved, 0);

@@ -103,7 +103,7 @@ async fn who_leaves_the_group_with_the_pipe_holds_nobody_up() {
     let end = harness.run(script).await;
     assert_eq!(end.cause, EndCause::Exited(0));
     test_limit::took_at_most(began.elapsed(), Duration::from_secs(15), "it waits for something");
-    // It writes into a pipe that nobody reads any more.
+    // It writes into a pipe without a reader.
     crate::harness::wait_until(|| !crate::harness::runs(harness.read("left").trim()));
 
     let script = "setsid sh -c 'echo $$ >silent; exec sleep 600' & while [ ! -s silent ]; do :; done; echo ok";

@@ -179,7 +179,7 @@ fn is_forced(request: &ModelRequest) -> bool {
 enum LastTurn {
     /// An answer in which it has paused: it goes on with it if the request ends with it.
     Paused,
-    /// Anything else, to which somebody says something.
+    /// Anything else, with an answer to follow.
     Over,
 }
 

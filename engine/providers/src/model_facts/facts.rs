@@ -33,7 +33,7 @@ pub struct ModelFacts {
     /// How a request states how much to think, where its name does not say so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_mode: Option<ThinkingMode>,
-    /// How much it is to think where nobody says so.
+    /// How much it is to think unless a request says otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_level: Option<String>,
     /// How many tokens requests have to have in common so that they are cached.
@@ -72,7 +72,7 @@ impl ModelFacts {
         self.levels.iter().filter_map(|level| level.parse().ok()).collect()
     }
 
-    /// Returns how much the model is to think where nobody says so.
+    /// Returns how much the model is to think unless a request says otherwise.
     #[must_use]
     pub fn default_thinking(&self) -> Option<ThinkingLevel> {
         self.default_level.as_ref()?.parse().ok()

@@ -35,7 +35,7 @@ pub struct FactsTable {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderFacts {
-    /// The model to use where nobody names one.
+    /// The model to use if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     /// The models, by id.
@@ -117,7 +117,7 @@ impl FactsTable {
         self.providers.get(same.map_or(name, |(_, same)| same))
     }
 
-    /// Returns the limits of the models with this id, whoever has them: those of the first one.
+    /// Returns the limits of the first model with this id, of any provider.
     #[must_use]
     pub fn limits(&self, id: &str) -> ModelFacts {
         let found = self.providers.values().find_map(|provider| provider.models.get(id));

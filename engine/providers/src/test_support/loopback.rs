@@ -137,7 +137,7 @@ impl Loopback {
     }
 }
 
-/// Returns the URL of a port at which nobody listens, and what keeps others from it.
+/// Returns the URL of a port without a listener, and what keeps others from it.
 pub(crate) fn closed() -> (tokio::net::TcpSocket, String) {
     let bound = tokio::net::TcpSocket::new_v4().unwrap();
     bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();

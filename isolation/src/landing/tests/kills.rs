@@ -217,7 +217,7 @@ fn a_save_at_the_moment_of_a_recovery_survives_it() {
     }
 }
 
-/// Kills a landing just after it has pulled out what somebody saved at that moment.
+/// Kills a landing just after it has pulled out what the user saved at that moment.
 fn killed_with_a_save_pulled_out() -> Kit {
     // The save comes between the look and the exchange, the kill between the exchange and the
     // look at what it brought: before the exchange back.

@@ -53,7 +53,7 @@ fn change_everything(copy: &Path) {
     write(copy, "text", "one\n2\nthree\nfour");
     write(copy, "was/file", "now it is one\n");
     write(copy, "folder-to-be/with/something", "new\n");
-    // Whoever may read it may run it: what that is depends on the mask of this process.
+    // Who may read it may run it: what that is depends on the mask of this process.
     let run = fs::metadata(copy.join("run")).unwrap().mode();
     chmod(&copy.join("run"), run & 0o777 | (run & 0o444) >> 2);
     fs::rename(copy.join("rename-me"), copy.join("renamed")).unwrap();

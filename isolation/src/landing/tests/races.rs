@@ -1,4 +1,4 @@
-//! Somebody else at the same moment: the user who saves, another engine that lands.
+//! Changes at the same moment: the user saves, another engine lands.
 
 use std::cell::Cell;
 use std::fs;

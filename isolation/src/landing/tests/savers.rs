@@ -73,7 +73,7 @@ fn heading(round: u32) -> String {
 }
 
 /// A program that saves one file in one style. What it has in memory is what it saves: it never
-/// looks at what somebody else has written.
+/// looks at what another program has written.
 struct Saver {
     style: Style,
     path: PathBuf,

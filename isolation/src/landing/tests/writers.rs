@@ -182,7 +182,7 @@ fn where_no_lease_can_be_had_versions_are_compared_twice_and_it_is_said_once() {
 fn a_version_that_somebody_changed_after_everything_was_decided_is_kept_and_told() {
     let kit = Kit::with(&[("a", "1\n")]);
     let task = kit.task("task", |copy| write(copy, "a", "2\n"));
-    // Somebody writes to the old version, by the name it has beside its target.
+    // Another program writes to the old version, by the name it has beside its target.
     let root = kit.root.clone();
     on_slow(move || {
         let beside = root.join(".regatta-r7k3f-1-0.tmp");
@@ -246,7 +246,7 @@ fn what_is_written_to_a_version_that_was_just_removed_is_kept_and_told() {
 
 #[test]
 fn what_a_program_holds_open_is_not_lost_when_a_landing_is_taken_back() {
-    // The program opens the old version of `a` or the new one; then somebody saves `b`, because of
+    // The program opens the old version of `a` or the new one; then the user saves `b`, because of
     // which the landing is taken back before it has looked at `a` again.
     for (opens, expected) in [(1, "1\nearly\nlate\n"), (2, "2\nearly\nlate\n")] {
         let kit = Kit::with(&[("a", "1\n"), ("b", "1\n")]);

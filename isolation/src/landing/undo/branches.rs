@@ -1,5 +1,5 @@
 //! Takes branches back: removes those that landings have made, and moves those to which commits
-//! were added. A branch that somebody has moved since is left.
+//! were added. A branch that was moved since is left.
 
 use std::collections::BTreeSet;
 
@@ -208,7 +208,7 @@ fn git_of(repo: &Repo, roots: &[RepoPath], taken: &TakenBranch) -> Result<Reposi
     found.map(|nested| nested.git).map_err(|why| cannot(format!("open {root}"), why))
 }
 
-/// Moves or removes one branch, unless somebody else has moved it.
+/// Moves or removes one branch, unless another program has moved it.
 fn give_back(git: &Repository, taken: &TakenBranch, run: &str) -> Result<RefUpdated> {
     let reference = &taken.reference;
     let Some(at) = &taken.at else { return Ok(RefUpdated::Yes) };

@@ -12,7 +12,7 @@ use crate::landing::journal::Journals;
 use crate::landing::journal_content::Journal;
 use crate::paths::RepoPaths;
 
-/// The landed work of a run that is in force, as it is in the working tree if nobody has edited that since.
+/// The landed work of a run that is in force, as it is in the working tree if it was not edited since.
 #[derive(Default)]
 pub(in crate::landing) struct WorkInForce {
     /// The tasks whose whole work has landed, and of which nothing was taken back.

@@ -188,7 +188,7 @@ enum Moving {
     Done(Vec<RepoPath>),
     /// It is left.
     Left(Box<BranchStep>),
-    /// Somebody else was faster, and nothing has changed.
+    /// Another program was faster, and nothing has changed.
     Again,
 }
 

@@ -145,7 +145,7 @@ impl Pairing<'_> {
             let score = match removed.wanted {
                 _ if removed.entry.oid == added.entry.oid => MAX_SCORE,
                 Wanted::Content => self.score(from, at)?,
-                // Nobody asks how much they are alike.
+                // How much they are alike is not needed.
                 Wanted::Place | Wanted::No => MIN_SCORE,
             };
             self.pair(from, at, score, counts);

@@ -129,7 +129,7 @@ fn a_recorded_rename_meets_an_edit_however_little_the_file_is_alike() {
     // Without the record it is another file, and the edit has lost its own.
     let conflicts = memory.merge_all(&[similar, edit]).1;
     assert_eq!(conflicts[1].len(), 1, "{conflicts:?}");
-    // Two tasks that renamed it to different names are told with both, alike or not.
+    // Two tasks that renamed it to different names are reported with both, alike or not.
     let elsewhere = Change { from: Some(path("old")), ..memory.change("third", "", &rewritten) };
     let twice = [recorded, vec![memory.change("old", &base, ""), elsewhere]];
     let conflicts = memory.merge_all(&twice).1;

@@ -100,7 +100,7 @@ fn captures_in_the_journal_are_read_where_they_are_if_that_is_asked_for() {
     let again = open().with_journaled(store.into_journaled());
     assert_eq!(again.changes(&second).unwrap()[0].task.unwrap().oid, oid);
     assert_eq!(stage.waiting(), waiting, "nothing was moved");
-    // Once somebody moves them, they are the same.
+    // Once they are moved, they are the same.
     assert_eq!(stage.bytes(&first), b"one\n");
     assert_eq!((stage.waiting(), again.read(oid).unwrap()), (0, b"two\n".to_vec()));
     stage.expect_sound();

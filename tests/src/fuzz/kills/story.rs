@@ -38,7 +38,7 @@ pub(super) enum Merge {
     /// Onto one branch, at the end or as each task ends.
     Stack,
     StackEager,
-    /// Nowhere until somebody asks.
+    /// Nowhere until it is asked for.
     None,
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::scenario::Scenario;
 use crate::fuzz::files::{Files, Name, Node, folders, is_below};
 
-/// Whether somebody's rename may concern what somebody else did.
+/// Whether the rename of one task may concern what another did.
 pub(super) fn are_followed(scenario: &Scenario) -> bool {
     let mut changes: Vec<(&Name, Option<&Node>, Option<&Node>)> = Vec::new();
     for task in &scenario.tasks {

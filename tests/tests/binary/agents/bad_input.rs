@@ -65,7 +65,7 @@ fn a_model_an_address_or_a_prompt_that_cannot_be_meant_is_named_before_anything_
             call("--model openrouter/some/model", &["fix it"]),
             &["openrouter/some/model", "`fix-it`", "OPENROUTER_API_KEY", "try: export"],
         ),
-        // A provider that nobody knows is refused with those that are known.
+        // An unknown provider is refused with those that are known.
         (
             call("--model olama/x", &["fix it"]),
             &["`olama`", "--model ollama/", "openrouter", "base url"],

@@ -183,7 +183,7 @@ fn limits_that_cannot_be_shared_any_more_in_the_middle_of_a_run_are_told_once() 
     let repository = place.repository();
     let model = LoopbackModel::start();
     model.pace(Pace::Events);
-    // When the first request arrives, somebody takes the lock of what is shared, and keeps it.
+    // When the first request arrives, another process takes the lock of what is shared, and keeps it.
     let (gates, held) = (place.home().folder().join("state/gates"), Arc::new(Mutex::new(None)));
     let keeps = Arc::clone(&held);
     model.otherwise(move |_| {
@@ -308,7 +308,7 @@ fn a_person_goes_before_all_runs_that_wait_for_the_same_account() {
             (&account["engines"], &account["waiting"]) == (&json!(engines), &json!(waiting))
         });
     };
-    // As long as the first one has the only place, nobody else had a turn.
+    // As long as the first one has the only place, no other had a turn.
     let holder = start(&first, 1);
     wait_until(1, 0);
     let runs: Vec<_> = runs.iter().map(|run| start(run, tasks)).collect();
@@ -352,7 +352,7 @@ fn no_task_begins_that_would_ask_with_a_key_that_is_revoked_and_all_work_is_kept
     let ended = finished.events_of("task_finished");
     assert_eq!(ended.len(), 40);
     assert!(ended.iter().all(|end| end["failure"]["class"] == "auth"), "{finished}");
-    // Nobody takes the place of a task that ends in this way.
+    // No task takes the place of one that ends in this way.
     let made = finished.events_of("workspace_ready").len();
     assert!(made <= 4, "{made} workspaces: {finished}");
     assert!(model.requests() <= 2 * made, "{}", model.requests());

@@ -280,7 +280,7 @@ fn a_program_ends_before_its_captures_are_moved_and_the_next_start_moves_them() 
     let place = sandbox();
     let repository = place.repository();
     let gate = place.folder().join("gate");
-    // Nobody opens the gate.
+    // The gate stays closed.
     let call = place.run_in(&repository).exec("echo 1 > new.txt").wait_at("settle.objects", &gate);
     let finished = call.run().expect_code(0);
     assert_eq!(repository.text("new.txt"), "1\n");

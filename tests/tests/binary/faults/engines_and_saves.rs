@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_millis(100);
 /// The files that the user saves, one in each way.
 const FILES: [&str; 3] = ["appended.txt", "in-place.txt", "by-rename.txt"];
 
-/// Each task changes a line of its own in every file, and a file that nobody saves.
+/// Each task changes a line of its own in every file, and a file that is never saved.
 fn plan(engine: &str, round: usize) -> Plan {
     (0..4).fold(Plan::default(), |plan, task| {
         let at = 10 + task * 40 + if engine == "left" { 0 } else { 20 };

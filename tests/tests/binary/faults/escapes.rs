@@ -83,7 +83,7 @@ fn six_do_not_outlive(death: Death, user: Option<User>) {
     tries.report("R2", &what);
 }
 
-/// Does it as root, or whoever runs the tests, and as an ordinary user; in quick depth as one of them,
+/// Does it as root, or as the user of the tests, and as an ordinary user; in quick depth as one of them,
 /// another one for the next death.
 fn for_both_users(death: Death, test: &str) {
     let mut users = users(test);
@@ -125,7 +125,7 @@ fn what_a_task_leaves_behind_is_gone_before_its_work_is_captured() {
     let users = users("what_a_task_leaves_behind_is_gone_before_its_work_is_captured");
     for user in test_limit::sample(users, 1) {
         let scene = Scene::new(user);
-        // Whoever lives on writes into the workspace.
+        // A process that lives on writes into the workspace.
         let writes = "setsid sh -c 'until [ -e stop ]; do date +%N >late.txt; done' &";
         let plan = Plan::default().task("six", &format!("{SIX} {writes} echo done >>README.md"));
         let gate = scene.file("captures");

@@ -11,7 +11,7 @@ use tests::sandbox::{
 
 use crate::binary::sandbox;
 
-/// How long what was started may live after the end of whoever answers for it.
+/// How long what was started may live after the end of its owner.
 pub(crate) const GONE: Duration = Duration::from_secs(1);
 
 /// Long enough for anything on a busy machine.
@@ -85,7 +85,7 @@ impl Scene {
         eventually(PATIENCE, name, || file.exists());
     }
 
-    /// Returns whether nobody holds the lock.
+    /// Returns whether the lock is free.
     pub(crate) fn is_free(&self) -> bool {
         let held = File::open(self.file("held")).expect("it can be opened");
         !matches!(held.try_lock(), Err(TryLockError::WouldBlock))

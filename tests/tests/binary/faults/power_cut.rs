@@ -15,7 +15,7 @@ fn a_file_that_a_power_cut_emptied_is_no_work_and_its_workspace_is_kept_and_told
     let text = repository.text("README.md");
     let run = killed_at(&place, &repository, "capture.begin:2");
     let folder = workspaces(&place, &run);
-    // Copies are not synced: the machine stops, and a file that nobody has touched is empty.
+    // Copies are not synced: the machine stops, and an untouched file is empty.
     let emptied = folder.join("b/tree/README.md");
     let time = fs::metadata(&emptied).and_then(|meta| meta.modified()).expect("it is there");
     fs::write(&emptied, "").expect("it can be emptied");

@@ -307,7 +307,7 @@ fn a_store_of_another_user_keeps_its_work_and_is_told() {
     if next.stderr.contains("owner") || next.stderr.contains("stays") {
         assert!(folder.join("b/tree/b.txt").exists(), "{next}");
     } else {
-        // Whoever may do everything can see to it as well.
+        // Root can mend it as well.
         assert!(next.stderr.contains("was cut short"), "{next}");
         let diff = regatta(&place, &repository, &format!("diff {run}/b")).expect_code(0);
         assert!(diff.stdout.contains("+b\n"), "{diff}");

@@ -72,7 +72,7 @@ fn a_model_writes_the_subjects_and_where_it_does_not_the_titles_are_taken_and_to
         model.talk(name, steps(vec![answer]));
         plan = writes(plan, name);
     }
-    // Nobody is asked for the subject of a commit that the task has made, nor where nothing changed.
+    // No model is asked for the subject of a commit that the task has made, nor where nothing changed.
     let who = "git -c user.name=A -c user.email=a@b.c commit -q";
     let plan = plan
         .task("own", &format!("echo own > own.txt; git add own.txt; {who} -m 'Mine'"))

@@ -1,4 +1,4 @@
-//! Captures that somebody has tampered with, and trees that lead elsewhere: a landing writes nothing
+//! Captures that were tampered with, and trees that lead elsewhere: a landing writes nothing
 //! outside the repository and nothing into its `.git`.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Odd landings: a rebase that begins meanwhile, files that nobody may write or that have rules of
+//! Odd landings: a rebase that begins meanwhile, files that cannot be written or that have rules of
 //! their own, and files that are too large.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,4 +1,4 @@
-//! Renamed files and folders: what others changed follows them, whoever renamed.
+//! Renamed files and folders: what others changed follows them.
 
 use serde_json::json;
 use test_limit::by_depth;

@@ -19,8 +19,8 @@ pub(crate) fn write_models(place: &Sandbox, yaml: &str) {
     std::fs::write(file, yaml).expect("a file is written");
 }
 
-/// Addresses of the servers that are looked for on this machine at which nobody listens, for the file
-/// of models. Somebody may have such servers.
+/// Addresses of the servers that are looked for on this machine, without listeners, for the file
+/// of models. The machine may have such servers.
 const NO_SERVERS: &str = "
   ollama: { baseUrl: 'http://127.0.0.1:9/v1' }
   llama.cpp: { baseUrl: 'http://127.0.0.1:9/v1' }

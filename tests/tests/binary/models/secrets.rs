@@ -274,7 +274,7 @@ fn a_key_goes_in_the_tunnel_of_a_proxy_only_to_a_trusted_server_and_past_it_on_t
     assert_eq!(proxy.text(), "", "{finished}");
     expect_no_secret(&place, &repository, &finished);
 
-    // An authority that nobody knows is one clear error before a key is sent.
+    // An unknown authority is one clear error before a key is sent.
     let requests = model.requests();
     let (finished, server, _proxy) =
         through_tunnel(&place, &repository, &model, "untrusted", |proxy, run| {

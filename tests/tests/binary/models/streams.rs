@@ -134,7 +134,7 @@ fn changed(wire: Wire, task: usize) -> impl Script {
     let mut left = 2 * STREAMS;
     move |_: &Asked| {
         left = left.saturating_sub(1);
-        // No thinking: nobody can notice that its text is not the one that is signed.
+        // No thinking: it cannot be noticed that its text is not the one that is signed.
         let path = format!("{left}.txt");
         let said = Said { text: "Ich lese ä.".to_owned(), ..reads(&path) };
         match left {
@@ -176,7 +176,7 @@ fn changed_at_random(wires: &[Wire], each: usize) {
     let run = with_patience(&place, place.run_plan(&repository, &plan), PATIENT);
     let finished = within_memory(run.words("--jobs 4"), &format!("{wires:?}"));
     for (wire, _, server) in &servers {
-        // What was signed has been changed on its way, which nobody but its provider can notice.
+        // What was signed has been changed on its way, which only its provider can notice.
         let mut violations = server.take_violations();
         violations.retain(|violation| !violation.contains("a signature is not as it came"));
         assert_eq!(violations, Vec::<String>::new(), "{wire:?}: {finished}");

@@ -125,7 +125,7 @@ fn a_branch_in_the_way_is_named_with_the_setting_that_helps_before_the_run_or_at
     let run = |call: Invocation| call.words("run --merge branch --exec true");
     let words = ["`regatta`", "git branch -m regatta regatta-old", "branch.prefix"];
     refuses_in(&place, &repository, run, &words);
-    // It is in nobody's way where no branches are made, or others.
+    // It is not in the way where no branches are made, or others.
     let run = place.run_in(&repository).exec("echo x > x.txt");
     let _landed = run.run().expect_code(0);
     place.home().configure("branch:\n  prefix: tasks\n");

@@ -178,7 +178,7 @@ fn ctrl_c_while_the_tree_is_looked_at_ends_with_130_and_leaves_nothing_of_the_ru
     let repository = place.repository();
     let _nothing = place.regatta(repository.root()).words("runs").run().expect_code(0);
     let runs = || place.home().ledger("SELECT number FROM run", |row| row.get::<_, i64>(0)).len();
-    // The look waits two seconds for whoever is landing. Who is slower than that tries again.
+    // The look waits two seconds for a landing. A slower one tries again.
     let held = std::fs::File::open(repository.path(".git")).expect("there is a git folder");
     flock(&held, FlockOperation::LockExclusive).expect("nobody lands");
     let stopped = (0..10).find_map(|_| {

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How many calls are made at the same time.
 const AT_ONCE: usize = 4;
 
-/// Calls `regatta` for one of many limits, as a user whose processes nobody else's add to.
+/// Calls `regatta` for one of many limits, as a user without other processes.
 fn under_limits(test: &str, limits: &[String], call: impl Fn(Invocation) -> Invocation + Sync) {
     if User::fresh().is_none() {
         return skip(test, "only root can become a user without processes");

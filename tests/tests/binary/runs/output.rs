@@ -1,4 +1,4 @@
-//! Output that cannot be written: nobody reads it, nobody reads on, or there is no room for it.
+//! Output that cannot be written: without a reader, with one that stops, or without room.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, PipeReader, PipeWriter, Write, pipe};
@@ -24,7 +24,7 @@ fn with_output(mut command: Command, output: impl Into<Stdio>) -> (Option<i32>, 
     (status.code(), String::from_utf8_lossy(&stderr).into_owned())
 }
 
-/// Returns a pipe that takes nothing more: who writes to it waits until somebody reads.
+/// Returns a pipe that takes nothing more: who writes to it waits for a reader.
 fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = pipe().expect("a pipe can be made");
     let room = fcntl_getpipe_size(&writer).expect("a pipe has a size");
@@ -58,13 +58,13 @@ fn ctrl_c_is_heard_while_nobody_reads_what_the_run_says() {
         };
         eventually(Duration::from_secs(30), "the run is over", || codes() == [Some(130)]);
         assert!(!repository.has("kept.txt"), "{words}: nothing lands");
-        // Whoever insists earlier leaves the tidying up to the next start.
+        // An earlier second signal leaves the tidying up to the next start.
         let tidy = || place.home().leftovers().is_empty();
         eventually(Duration::from_secs(60), "what the run had made is gone", tidy);
         let captures = place.home().captures();
         assert_eq!(captures.len(), 1, "{words}: {captures:?}");
         assert_eq!(place.home().captured(&captures[0], "kept.txt"), "kept\n");
-        // What is left of the program waits for its reader; whoever insists ends it. Two signals
+        // What is left of the program waits for its reader; a second signal ends it. Two signals
         // may arrive as one.
         let mut ended = None;
         eventually(Duration::from_secs(60), "whoever insists ends it", || {

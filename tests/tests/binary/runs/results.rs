@@ -186,7 +186,7 @@ fn a_fan_out_with_a_schema_is_a_pipeline() {
     let repository = place.repository();
     let schema = r#"{"type": "object", "required": ["finding"]}"#;
     std::fs::write(place.folder().join("finding.json"), schema).unwrap();
-    // The binary is `$0`, as for whoever types this.
+    // The binary is `$0`, as for a user who types this.
     let script = "\"$0\" run -q --each 'src/*.rs' --schema ../finding.json \
                   --exec 'printf '\\''{\"finding\": \"%s\"}'\\'' {{item}}' > /dev/null \
                   && \"$0\" results @ --jsonl | sed 's/.*\"finding\":\"\\([^\"]*\\)\".*/\\1/'";

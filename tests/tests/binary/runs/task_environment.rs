@@ -1,4 +1,4 @@
-//! What each task has of its own: a slot, a folder for temporary files, and a git that asks nobody.
+//! What each task has of its own: a slot, a folder for temporary files, and a git that asks no questions.
 
 use std::fs;
 use std::path::{Path, PathBuf};

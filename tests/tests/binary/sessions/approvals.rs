@@ -1,4 +1,4 @@
-//! Which calls of tools run where nobody can answer: the mode, the rules, and what a refusal looks like.
+//! Which calls of tools run where no person can answer: the mode, the rules, and what a refusal looks like.
 
 use std::fs;
 use std::os::unix::fs::symlink;

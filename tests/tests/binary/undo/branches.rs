@@ -1,4 +1,4 @@
-//! `regatta undo` of runs that have landed on branches: a branch that nobody has moved is removed or
+//! `regatta undo` of runs that have landed on branches: a branch that was not moved is removed or
 //! moved back, with its files and the index if it is checked out; any other is left and named.
 
 use std::time::Duration;

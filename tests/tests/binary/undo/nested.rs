@@ -1,4 +1,4 @@
-//! `regatta undo` of branches that landings have made in nested repositories: those that nobody has
+//! `regatta undo` of branches that landings have made in nested repositories: those that were not
 //! moved are removed, the others are named.
 
 use serde_json::Value;

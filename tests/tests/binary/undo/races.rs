@@ -1,4 +1,4 @@
-//! `regatta undo` while somebody saves the same files: no byte of the user's is lost.
+//! `regatta undo` while the user saves the same files: no byte of the user's is lost.
 
 use std::fs;
 use std::path::Path;

@@ -7,7 +7,7 @@ use tests::sandbox::{Repository, SmallDisk, skip};
 
 use crate::binary::sandbox;
 
-/// A folder bound over itself so that nobody can write below it.
+/// A folder bound over itself so that no program can write below it.
 pub(crate) struct ReadOnly(PathBuf);
 
 impl ReadOnly {

@@ -191,7 +191,7 @@ fn odd_git_files(others: &str, theirs: &str) -> [String; 10] {
         ),
         format!("rm -rf $d/objects; ln -s {others}/objects $d/objects; echo {theirs} > $d/HEAD"),
         format!("rm -rf $d; ln -s {others} $d"),
-        // What would block whoever opens it, or fill the memory.
+        // What would block its reader, or fill the memory.
         "rm $d/objects/info/alternates; mkfifo $d/objects/info/alternates; \
          echo 1111111111111111111111111111111111111111 > $d/HEAD"
             .to_owned(),

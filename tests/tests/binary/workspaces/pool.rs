@@ -209,7 +209,7 @@ fn a_program_ends_before_the_copies_of_its_run_are_removed_and_the_next_start_or
         let plan = (0..4).fold(Plan::default(), |plan, task| {
             plan.task(&format!("t{task}"), &format!("echo {task} > {task}.txt"))
         });
-        // Nobody opens the gate.
+        // The gate stays closed.
         let gate = place.folder().join("gate");
         let run = place.run_plan(&repository, &plan).words("--jobs 2");
         let finished = run.wait_at("removal.begin", &gate).run().expect_code(0);

@@ -514,7 +514,7 @@ fn a_run_that_cannot_be_recorded_ends_without_success_and_stops_what_runs_for_la
         (0..tasks.len()).for_each(|at| drop(play.start(at)));
         play
     };
-    // It is the end of the last task that is lost: it is told as the next start records it.
+    // It is the end of the last task that is lost: it is reported as the next start records it.
     let mut play = begin(&["one"]);
     play.tell(Input::TaskEnded(play.id(0), changed("one")));
     lose(&mut play);

@@ -86,7 +86,7 @@ impl Task {
         frozen.capture(&self.workspace, &AttemptEnd::default()).unwrap()
     }
 
-    /// Captures the task after somebody else has written to its workspace, and returns whether that
+    /// Captures the task after another program has written to its workspace, and returns whether that
     /// was found.
     fn finds_a_stranger(&self, frozen: &FrozenRun<Snapshot>) -> bool {
         write(&self.workspace.root, "wide/stranger", "not through the view\n");
