@@ -99,6 +99,8 @@ impl Bench {
         let shell = Shell::new(base, Duration::from_secs(2), Processes::new(launcher));
         let commands = Arc::new(shell).owner(&VariableChoice::default());
         let context = ToolContext {
+            call_id: "call".to_owned(),
+            journal: ArtifactFolders.journal(&home.join("artifacts")),
             origin: CallOrigin { session: SessionId::generate(), task: None },
             view: Arc::new(DirectoryView::new(root.to_owned())),
             commands,

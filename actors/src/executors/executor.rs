@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, BackgroundWork, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner,
-    CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
+    Access, BackgroundWork, CallJournal, CancelLevel, CancelToken, CommandEnd, CommandError,
+    CommandOwner, CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
+    WorkspaceView,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -79,6 +80,10 @@ pub(crate) struct OpenedTools {
     pub(crate) left_out: Vec<ToolBuildError>,
     /// The calls that have not been allowed yet.
     pub(crate) unbegun: Unbegun,
+    /// What is recorded of the calls.
+    pub(crate) journal: Arc<dyn CallJournal>,
+    /// The files that the tools change.
+    pub(crate) view: Arc<dyn WorkspaceView>,
 }
 
 /// The exclusive use of an executor. Dropping it kills every process.
@@ -245,10 +250,7 @@ impl ToolExecutorState {
             Tools::None => {}
             Tools::Building(waiting) => waiting.push(reply),
             Tools::Built(tools) => {
-                let left_out = tools.left_out.clone();
-                let (declarations, unbegun) = (tools.set.declarations(), tools.unbegun());
-                let opened = OpenedTools { declarations, left_out, unbegun };
-                let _gone = reply.send(opened);
+                let _gone = reply.send(tools.opened());
             }
         }
     }

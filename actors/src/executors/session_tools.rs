@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, Artifacts, Background, CallOrigin, CancelToken, ChangeShown, CommandOwner, Concurrency,
-    LineSink, Lineage, TaskOrigin, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory,
-    ToolOutcome, ToolOutput, Visibility, WorkspaceView,
+    Access, AccessClass, Artifacts, Background, CallJournal, CallOrigin, CancelToken, ChangeShown,
+    CommandOwner, Concurrency, LineSink, Lineage, TaskOrigin, Tool, ToolBuildError, ToolContext,
+    ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
 };
 use engine::tools::{CallGate, ToolSet};
 use futures_util::FutureExt;
@@ -18,8 +18,9 @@ use futures_util::future::join_all;
 use protocol::ToolCall;
 use tokio::time::timeout;
 
-use super::approver::{Approver, Cleared, Trust, Unbegun};
+use super::approver::{Approver, Cleared, Trust};
 use super::chosen_mode::ChosenMode;
+use super::executor::OpenedTools;
 use super::session_ports::{CallFrom, SessionPorts};
 use super::spawning::Spawning;
 use super::turns::Turn;
@@ -82,6 +83,7 @@ pub(crate) struct SessionTools {
     commands: Arc<dyn CommandOwner>,
     view: Arc<dyn WorkspaceView>,
     artifacts: Arc<dyn Artifacts>,
+    journal: Arc<dyn CallJournal>,
     background: Arc<dyn Background>,
     approver: Approver,
 }
@@ -125,16 +127,29 @@ impl SessionTools {
         for error in &left_out {
             tracing::warn!(%error, "a tool is left out");
         }
+        let journal = deps.artifacts.journal(&artifacts);
         let artifacts = deps.artifacts.open(&artifacts);
         let trust = Trust { rules: Arc::clone(&deps.trusted_rules), folder: env.repo };
         let ask = ports.ask;
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
         let approver = Approver::new((gate, mode), ask, trust);
         set.prepare(approver.shell(), &commands, background.as_ref());
-        Self { set, left_out, task, spawning, commands, view, artifacts, background, approver }
+        Self {
+            set,
+            left_out,
+            task,
+            spawning,
+            commands,
+            view,
+            artifacts,
+            journal,
+            background,
+            approver,
+        }
     }
 
-    /// Returns the access class of each call. A call whose tool panics here runs alone.
+    /// Returns the access class of each call of an answer, none of which has begun. A call whose tool panics
+    /// here runs alone.
     pub(super) async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
         let mut accesses = Vec::new();
         for call in calls {
@@ -144,6 +159,10 @@ impl SessionTools {
                 ..Access::none()
             }));
         }
+        if accesses.iter().any(changes_something) {
+            let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
+            self.journal.expect(&ids).await;
+        }
         accesses
     }
 
@@ -152,9 +171,15 @@ impl SessionTools {
         self.approver.turn()
     }
 
-    /// Returns the calls that have not been allowed yet.
-    pub(super) fn unbegun(&self) -> Unbegun {
-        self.approver.unbegun()
+    /// Returns what a session needs of its tools.
+    pub(super) fn opened(&self) -> OpenedTools {
+        OpenedTools {
+            declarations: self.set.declarations(),
+            left_out: self.left_out.clone(),
+            unbegun: self.approver.unbegun(),
+            journal: Arc::clone(&self.journal),
+            view: Arc::clone(&self.view),
+        }
     }
 
     /// Executes one call. A panic in a tool is an error that the model reads.
@@ -172,6 +197,12 @@ impl SessionTools {
                 Ok(cleared) => cleared,
                 Err(refused) => return refused,
             };
+            if changes_something(&self.set.classify(&call))
+                && let Err(error) = self.journal.begin(&call.id, &[]).await
+            {
+                let why = format!("not run: that it begins cannot be recorded: {error}");
+                return ToolOutcome::Failed(ToolOutput::text(why));
+            }
             let origin = CallOrigin { session: from.session, task: self.task };
             let subagents = self.spawning.as_ref().map(|it| {
                 let tools = self.set.declarations();
@@ -179,6 +210,8 @@ impl SessionTools {
             });
             let context = ToolContext {
                 origin,
+                call_id: call.id.clone(),
+                journal: Arc::clone(&self.journal),
                 view: Arc::clone(&self.view),
                 commands: Arc::clone(&self.commands),
                 shell,
@@ -205,6 +238,14 @@ impl SessionTools {
                  on, and try another way"
             )))
         })
+    }
+}
+
+/// Returns whether it matters that a call has begun.
+fn changes_something(access: &Access) -> bool {
+    match access.class {
+        AccessClass::Read(_) => false,
+        AccessClass::Write(_) | AccessClass::Exec { .. } => true,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use engine::agent::{Conversation, Model, SessionInit};
 use engine::ports::{LogDamage, SessionHeader};
 use engine::request::{ModelClient, Routes};
+use engine::tools::interrupted_result;
 use protocol::{Failure, ModelRoute, SessionEvent};
 
 use super::messages::{Opened, SessionArguments};
@@ -39,7 +40,12 @@ pub(super) async fn open(
     let clock = Arc::clone(&deps.clock);
     let logs = spec.logs.as_ref().unwrap_or(&deps.session_logs);
     let conversation = Conversation::open(logs.as_ref(), &spec.log, header, init, clock).await;
-    let conversation = conversation.map_err(|error| error.to_failure())?;
+    let mut conversation = conversation.map_err(|error| error.to_failure())?;
+    for call in conversation.unanswered_calls() {
+        let text = interrupted_result(&call, tools.journal.as_ref(), tools.view.as_ref()).await;
+        let answered = conversation.answer_interrupted_call(&call, text).await;
+        answered.map_err(|error| error.to_failure())?;
+    }
     for LogDamage { line, what } in conversation.damage() {
         let path = spec.log.display();
         let message =

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use async_trait::async_trait;
-use engine::ports::{Artifact, ArtifactStore, Artifacts, InputFiles};
+use engine::ports::{Artifact, ArtifactStore, Artifacts, CallJournal, InputFiles};
 use protocol::TaskName;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
+use crate::call_journal::CallFile;
 use crate::inputs::InputFolder;
 
 /// Stores artifacts in folders of the file system.
@@ -22,6 +23,10 @@ pub struct ArtifactFolders;
 impl ArtifactStore for ArtifactFolders {
     fn open(&self, folder: &Path) -> Arc<dyn Artifacts> {
         Arc::new(ArtifactFolder(Folder::open(folder)))
+    }
+
+    fn journal(&self, folder: &Path) -> Arc<dyn CallJournal> {
+        Arc::new(CallFile::new(folder))
     }
 
     fn inputs(&self, folder: &Path, values: Vec<(TaskName, Value)>) -> Arc<dyn InputFiles> {

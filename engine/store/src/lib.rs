@@ -3,6 +3,7 @@
 //! commands. `docs/ledger.md` describes the ledger for people who read it with other programs.
 
 mod artifacts;
+mod call_journal;
 mod columns;
 mod connection;
 mod error;

@@ -102,7 +102,7 @@ impl Builtin for ApplyPatch {
         let _guard = self.0.lock_changes(&context.cancel).await?;
         let mut files = Files::new(&self.0, context.view.as_ref(), context.change_shown);
         let changes = planned(&mut files, &arguments.input).await?;
-        files.write().await?;
+        files.write(context).await?;
         Ok(ToolOutcome::Output(output(&changes, context.change_shown)))
     }
 }
@@ -119,7 +119,7 @@ pub(crate) async fn write_texts(
         files.replace(text).await?;
     }
     let changes = changes(&files.files).await?;
-    files.write().await?;
+    files.write(context).await?;
     Ok(ToolOutcome::Output(output(&changes, context.change_shown)))
 }
 

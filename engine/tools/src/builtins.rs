@@ -131,7 +131,8 @@ impl ToolFactory for Builtins {
     }
 
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>> {
-        let session = Session::new(env.clone(), Arc::clone(&self.shells), self.images);
+        let session =
+            Session::new(env.clone(), Arc::clone(&self.shells), self.images, self.faults.clone());
         let session = Arc::new(session.with_syntax(self.syntax.clone()));
         let build = |(entry, spec): &(&Entry, Arc<ToolSpec>)| {
             failpoint!(self.faults, &format!("tool.build.{}", spec.name)).map_err(|error| {

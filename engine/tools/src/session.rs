@@ -3,7 +3,9 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use engine::ports::{CancelToken, Replace, Syntax, ToolEnv, ViewPath, WorkspaceView};
+use engine::failpoint;
+use engine::fault::Faults;
+use engine::ports::{CancelToken, Replace, Syntax, ToolEnv, ViewError, ViewPath, WorkspaceView};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::spawn_blocking;
 
@@ -37,11 +39,17 @@ pub(crate) struct Session {
     /// The lock that a call holds while it changes a file. One file may have several paths, so all
     /// files share one lock. Waiting calls get the lock in the order in which they asked for it.
     changes: Mutex<()>,
+    faults: Faults,
 }
 
 impl Session {
     /// Returns the state for tools built for `env`.
-    pub(crate) fn new(env: ToolEnv, shells: Arc<UserShells>, images: ImageSizes) -> Self {
+    pub(crate) fn new(
+        env: ToolEnv,
+        shells: Arc<UserShells>,
+        images: ImageSizes,
+        faults: Faults,
+    ) -> Self {
         let paths = Paths::new(env.subfolder.clone(), env.repo.clone());
         let (folders, background) = (Folders::default(), BackgroundCommands::default());
         Self {
@@ -54,6 +62,7 @@ impl Session {
             syntax: None,
             seen: SeenFiles::default(),
             changes: Mutex::default(),
+            faults,
         }
     }
 
@@ -87,7 +96,10 @@ impl Session {
     ) -> Result<(), ToolError> {
         let mut glance = self.seen.glance();
         glance.push(&bytes);
-        let written = view.write(path, bytes, replace).await;
+        let written = match failpoint!(self.faults, "tool.file") {
+            Ok(()) => view.write(path, bytes, replace).await,
+            Err(error) => Err(ViewError::Failed(error)),
+        };
         written.map_err(|error| FileError::of("write", shown, error))?;
         self.seen.saw(path, glance);
         Ok(())

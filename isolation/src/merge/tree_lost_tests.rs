@@ -68,8 +68,11 @@ pub(super) fn lost_by_git(
         sides.iter().all(|side| is_in(side, entry.oid)) && !is_in(&git.tree, entry.oid)
     });
     for entry in everywhere {
-        let here = here.tree.iter().filter(|(_, here)| here.oid == entry.oid);
-        paths.extend(here.map(|(path, _)| path.clone()));
+        let kept = here.tree.iter().filter(|(_, here)| here.oid == entry.oid);
+        for (path, _) in kept {
+            paths.insert(path.clone());
+            paths.extend(removals_beside(path, here));
+        }
     }
     let new = sides.iter().flat_map(|side| side.iter()).filter(|(path, entry)| {
         !base.contains_key(*path) && !is_in(base, entry.oid) && !is_in(&git.tree, entry.oid)
@@ -90,6 +93,18 @@ pub(super) fn lost_by_git(
         }
     }
     paths
+}
+
+/// Returns the paths of files that one side renamed and the other removed, where a file that git has lost
+/// follows a folder to the old name: git does not see the removal either.
+fn removals_beside(lost: &str, here: &Here) -> Vec<String> {
+    let name = |path: &str| path.rsplit('/').next().map(ToOwned::to_owned);
+    let removals = here.conflicts.iter().filter(|conflict| {
+        let old = conflict.renamed.as_ref().map(|names| names.from.to_string());
+        conflict.reason == ConflictReason::RenamedAndRemoved
+            && old.is_some_and(|old| old != lost && name(&old) == name(lost))
+    });
+    removals.map(|conflict| conflict.path.to_string()).collect()
 }
 
 fn is_in(tree: &Entries, oid: Oid) -> bool {

@@ -340,10 +340,16 @@ impl Following<'_> {
         // A file that this side removed there, and that the other one left as it was, makes room.
         let collides = new.sides[other.at()].is_some() && new.sides[other.at()] != new.base;
         let is_link = |entry: Option<Entry>| entry.map(|entry| entry.mode == Mode::Link);
+        // A file that followed a renamed folder to the old path stays there.
+        let mut left = Versions::default();
+        left.sides[by.at()] = old.sides[by.at()];
         let Some(source) = source else {
             let mut sides = [None, None];
             sides[by.at()] = Some(to);
             self.conflict(ConflictReason::RenamedAndRemoved, from, sides);
+            if old.sides[by.at()].is_some() {
+                self.paths.insert(from.clone(), left);
+            }
             return;
         };
         if is_link(Some(source)) != is_link(renamed) {
@@ -361,9 +367,6 @@ impl Following<'_> {
             self.paths.insert(from.clone(), Versions::new(None, old.sides));
             return;
         }
-        // A file that followed a renamed folder to the old path stays there.
-        let mut left = Versions::default();
-        left.sides[by.at()] = old.sides[by.at()];
         if collides && Some(source) == old.base {
             // The other side has added the same file, or another one: both added it.
             self.paths.insert(from.clone(), left);

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::ports::{
-    Access, Artifact, ArtifactStore, Artifacts, Concurrency, InputFiles, Tool, ToolBuildError,
-    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolSpec, Visibility,
+    Access, Artifact, ArtifactStore, Artifacts, CallJournal, CallProgress, Concurrency,
+    ContentDigest, InputFiles, PlannedChange, Tool, ToolBuildError, ToolContext, ToolEnv,
+    ToolFactory, ToolOutcome, ToolOutput, ToolSpec, Visibility,
 };
 use protocol::{TaskName, ToolCall};
 use serde_json::{Map, Value, json};
@@ -210,8 +211,32 @@ impl ArtifactStore for FakeArtifacts {
         Arc::new(self.clone())
     }
 
+    fn journal(&self, _folder: &Path) -> Arc<dyn CallJournal> {
+        Arc::new(NoJournal)
+    }
+
     fn inputs(&self, folder: &Path, _values: Vec<(TaskName, Value)>) -> Arc<dyn InputFiles> {
         Arc::new(UnwrittenInputs(folder.to_owned()))
+    }
+}
+
+/// A journal without records.
+struct NoJournal;
+
+#[async_trait]
+impl CallJournal for NoJournal {
+    async fn expect(&self, _calls: &[String]) {}
+
+    async fn begin(&self, _call: &str, _changes: &[PlannedChange]) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn progress(&self, _call: &str) -> CallProgress {
+        CallProgress::Unknown
+    }
+
+    fn digest(&self, _content: &[u8]) -> ContentDigest {
+        ContentDigest(String::new())
     }
 }
 

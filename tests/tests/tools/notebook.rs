@@ -29,6 +29,20 @@ async fn cells_are_read_by_their_numbers_and_changed_and_the_file_stays_a_notebo
     let cells = document["cells"].as_array().unwrap();
     assert_eq!((cells.len(), &document["nbformat_minor"]), (1, &json!(5)));
     assert_eq!(cells[0]["source"], json!(["x = 1"]));
+    assert!(cells[0]["id"].is_string(), "{document}");
+    // What a cell has printed is not the output of its new source.
+    let printed = json!([{ "output_type": "stream", "name": "stdout", "text": ["old\n"] }]);
+    let cell = json!({
+        "cell_type": "code", "id": "c", "metadata": {}, "source": "y = 1", "execution_count": 3,
+        "outputs": printed,
+    });
+    let source = json!({ "cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5 });
+    session.put("run.ipynb", source.to_string());
+    let edit = json!({ "path": "run.ipynb", "action": "edit", "cell": 0, "content": "y = 2" });
+    session.said("notebook", edit).await;
+    let document: Value = serde_json::from_str(&session.text("run.ipynb").await).unwrap();
+    let cell = &document["cells"][0];
+    assert_eq!((&cell["outputs"], &cell["execution_count"]), (&json!([]), &Value::Null));
 
     let refused = session.failed("notebook", change("edit", 7, "x")).await;
     assert_eq!(refused, "a.ipynb was not changed: cell 7 is none: there are 1, counted from 0");

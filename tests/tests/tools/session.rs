@@ -13,12 +13,12 @@ use engine::ports::{
     SessionPurpose, SpawnOffer, Syntax, ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _,
     ToolOutcome, ToolOutput, ViewPath, Visibility, WorkspaceView,
 };
-use engine::tools::ToolSet;
+use engine::tools::{ToolSet, interrupted_result};
 use isolation::DirectoryView;
 use protocol::{Content, SessionId, ToolCall};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use schema::JsonSchemas;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use store::ArtifactFolders;
 use tempfile::TempDir;
 use tests::view_memory::MemoryView;
@@ -159,6 +159,8 @@ impl Session {
         let background = Arc::<InBackground>::default();
         let context = ToolContext {
             origin: CallOrigin { session: SessionId::generate(), task: None },
+            call_id: CALL_ID.to_owned(),
+            journal: ArtifactFolders.journal(&folder.path().join("artifacts")),
             view,
             commands: commands.clone(),
             shell: CommandShell::User,
@@ -308,6 +310,17 @@ impl Session {
         self.tools.call(call, &self.context).await
     }
 
+    /// Records that the call of an answer has not begun.
+    pub(crate) async fn expect_calls(&self) {
+        self.context.journal.expect(&[CALL_ID.to_owned()]).await;
+    }
+
+    /// The result of a call that has none when the session goes on after a kill.
+    pub(crate) async fn interrupted(&self, name: &str) -> String {
+        let (call, journal) = (call(name, Value::Object(Map::new())), &self.context.journal);
+        interrupted_result(&call, journal.as_ref(), self.context.view.as_ref()).await
+    }
+
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolOutcome {
         self.send(call(name, arguments)).await
     }
@@ -351,13 +364,16 @@ fn path(at: impl AsRef<Path>) -> ViewPath {
     ViewPath::new(at.as_ref()).unwrap()
 }
 
+/// The id of each call.
+const CALL_ID: &str = "call_1";
+
 pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
     let arguments = match arguments {
         Value::Object(arguments) => arguments,
         other => panic!("{other}"),
     };
     ToolCall {
-        id: "call_1".to_owned(),
+        id: CALL_ID.to_owned(),
         name: name.to_owned(),
         arguments,
         malformed: None,

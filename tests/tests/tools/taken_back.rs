@@ -1,10 +1,11 @@
 //! A call that changes files while a step of it fails, or while something else changes them, too.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use engine::ports::{ToolOutcome, ViewError};
+use engine::ports::{Found, ToolOutcome, ViewError};
 use serde_json::json;
 
 use super::apply_patch::patch;
@@ -14,8 +15,12 @@ over_both_views! {
     a_patch_of_which_a_step_fails_is_taken_back_whole,
     what_something_else_changes_meanwhile_stays_and_is_named,
     a_file_that_appears_meanwhile_is_not_overwritten,
+    of_a_patch_that_is_killed_each_file_is_reported_as_it_is,
     a_file_is_not_made_where_another_needs_a_folder,
 }
+
+/// The result of a call that waited when the engine was killed.
+const NOT_BEGUN: &str = "not run: the engine was restarted before this call began.";
 
 const LINES: &str = "*** Update File: a\n-one\n+1\n*** Add File: new/deep/file\n+x\n*** Update File: c\n\
                      *** Move to: new/moved\n-c\n+C\n*** Delete File: e\n*** Delete File: f";
@@ -60,6 +65,54 @@ async fn a_patch_of_which_a_step_fails_is_taken_back_whole(kind: ViewKind) {
         assert_eq!(session.mode("new/moved").await, 0o750);
     }
     assert_eq!(steps, 8, "two make folders, three write, and three remove, of which one is a move");
+}
+
+async fn of_a_patch_that_is_killed_each_file_is_reported_as_it_is(kind: ViewKind) {
+    let (lines, names) = (LINES, ["a", "new/deep/file", "c", "new/moved", "e", "f"]);
+    let mut reports = Vec::new();
+    for killed in 1..=8 {
+        let session = sample(kind).await;
+        session.expect_calls().await;
+        assert_eq!(session.interrupted("apply_patch").await, NOT_BEGUN);
+        // From one step on nothing is done any more, also not to take back what was done.
+        let count = AtomicUsize::new(0);
+        let meddled = session.meddled(Box::new(move |_| {
+            match count.fetch_add(1, Ordering::SeqCst) + 1 < killed {
+                true => Ok(()),
+                false => Err(ViewError::Failed(io::Error::from_raw_os_error(5))),
+            }
+        }));
+        let _failed = meddled.outcome_text("apply_patch", patch(lines)).await;
+        let report = session.interrupted("apply_patch").await;
+        let (head, files) = report.split_once("now:\n").expect("it has the files");
+        assert!(head.starts_with("interrupted: the engine was restarted while"), "{report}");
+        let states: Vec<_> = files.lines().filter_map(|line| line.split_once(": ")).collect();
+        assert_eq!(states.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names, "{killed}");
+        for (name, state) in states {
+            let found = session.view().find(Path::new(name)).await.unwrap();
+            let now = match found {
+                Found::File { .. } => Some(session.text(name).await),
+                Found::Folder(_) | Found::Missing { .. } => None,
+            };
+            let expected = match (name, now.as_deref()) {
+                ("a", Some("1\n"))
+                | ("new/deep/file", Some("x\n"))
+                | ("new/moved", Some("C\n")) => "written",
+                ("new/deep/file" | "new/moved", None) => "not written",
+                ("c" | "e" | "f", None) => "removed",
+                ("a", Some("one\n")) | ("c" | "e" | "f", Some(_)) => "as it was before",
+                other => panic!("{killed}: {other:?}"),
+            };
+            assert_eq!(state, expected, "{killed}: {name}");
+        }
+        reports.push(files.to_owned());
+        session.put("a", "theirs\n");
+        let report = session.interrupted("apply_patch").await;
+        assert!(report.contains("\na: neither as before nor as the call makes it"), "{report}");
+    }
+    // Two of the eight steps make folders.
+    reports.dedup();
+    assert_eq!(reports.len(), 6, "{reports:?}");
 }
 
 async fn what_something_else_changes_meanwhile_stays_and_is_named(kind: ViewKind) {

@@ -85,8 +85,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Starts a conversation, or continues the one whose log is at `path`. A tool call in the log
-    /// that has no result gets an error result; it is not run again.
+    /// Starts a conversation, or continues the one whose log is at `path`. Before it can go on, the tool
+    /// calls without a result need one: [`Self::unanswered_calls`].
     ///
     /// # Errors
     /// The log cannot be read or written.
@@ -132,7 +132,6 @@ impl Conversation {
         if thinking.or(usual) != Some(init.model.thinking) {
             conversation.write_thinking(init.model.thinking).await?;
         }
-        conversation.answer_interrupted_calls().await?;
         Ok(conversation)
     }
 
@@ -248,17 +247,21 @@ impl Conversation {
         (self.messages.len(), self.usage.used)
     }
 
-    /// Adds an error result for each tool call that a crash interrupted.
-    async fn answer_interrupted_calls(&mut self) -> Result<(), SessionLogError> {
-        for call in self.unanswered_calls() {
-            self.push_result(&call, ToolOutput::text(prompts::INTERRUPTED), CallResult::Failed)
-                .await?;
-        }
-        Ok(())
+    /// Adds the error result of a tool call that a crash interrupted. It is not run again.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub async fn answer_interrupted_call(
+        &mut self,
+        call: &ToolCall,
+        text: String,
+    ) -> Result<(), SessionLogError> {
+        self.push_result(call, ToolOutput::text(text), CallResult::Failed).await
     }
 
     /// Returns the tool calls of the last answer that have no result.
-    pub(super) fn unanswered_calls(&self) -> Vec<ToolCall> {
+    #[must_use]
+    pub fn unanswered_calls(&self) -> Vec<ToolCall> {
         let last = self.messages.iter().rposition(|said| matches!(**said, Message::Assistant(_)));
         let Some(last) = last else { return Vec::new() };
         let Message::Assistant(answer) = &*self.messages[last] else { return Vec::new() };

@@ -11,11 +11,6 @@ error that says what is missing. No other tool can be called any more."
     )
 }
 
-/// The result of a tool call that had none when the engine was restarted: it ran, or it waited for its turn
-/// or for the user.
-pub(super) const INTERRUPTED: &str = "interrupted: the engine was restarted before this call had a \
-result. It may have run, in part or not at all, and is not run again by itself; look before you repeat it.";
-
 /// The result of a tool call that was stopped because the work was aborted.
 pub(super) const ABORTED: &str = "interrupted: the work was aborted while this call ran. Its effects \
 may be there; look before you repeat it.";

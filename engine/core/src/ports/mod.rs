@@ -4,6 +4,7 @@
 mod ask;
 mod attempt_end;
 mod background;
+mod call_journal;
 mod call_origin;
 mod cancel;
 mod clock_and_ids;
@@ -35,6 +36,7 @@ mod worker;
 pub use ask::Ask;
 pub use attempt_end::{AttemptEnd, AttemptOutcome, ModelWork};
 pub use background::{Background, BackgroundWork};
+pub use call_journal::{CallJournal, CallProgress, ContentDigest, PlannedChange};
 pub use call_origin::{CallOrigin, TaskOrigin};
 pub use cancel::{CancelLevel, CancelToken};
 pub use clock_and_ids::{Clock, Ids, Timer};

@@ -11,8 +11,8 @@ use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{
-    Background, CallOrigin, CancelToken, CommandOwner, Found, LineSink, PendingSlot, SpawnOffer,
-    Subagents, WorkspaceView,
+    Background, CallJournal, CallOrigin, CancelToken, CommandOwner, Found, LineSink, PendingSlot,
+    SpawnOffer, Subagents, WorkspaceView,
 };
 
 /// A tool of one session, built in or supplied by another program.
@@ -152,6 +152,10 @@ impl Access {
 pub struct ToolContext {
     /// Where the call comes from.
     pub origin: CallOrigin,
+    /// The id of the call.
+    pub call_id: String,
+    /// Records what the call is going to do, before it does it.
+    pub journal: Arc<dyn CallJournal>,
     /// The files of the workspace.
     pub view: Arc<dyn WorkspaceView>,
     /// Runs commands.
@@ -324,6 +328,9 @@ pub struct ToolDeclaration {
 pub trait ArtifactStore: Send + Sync {
     /// Returns the artifacts in `folder`. The folder does not have to exist yet.
     fn open(&self, folder: &Path) -> Arc<dyn Artifacts>;
+
+    /// Returns the records of the calls whose output is in `folder`.
+    fn journal(&self, folder: &Path) -> Arc<dyn CallJournal>;
 
     /// Returns the files that hold `values` in `folder`, each as `NAME.json`. Nothing is written
     /// yet.

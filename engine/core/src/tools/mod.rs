@@ -2,9 +2,11 @@
 //! into an outcome.
 
 mod call_gate;
+mod interrupted;
 mod repairs;
 mod resolve;
 mod tool_set;
 
 pub use call_gate::{CallGate, Decided, Subject};
+pub use interrupted::interrupted_result;
 pub use tool_set::ToolSet;

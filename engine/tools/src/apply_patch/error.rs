@@ -34,6 +34,9 @@ pub(crate) enum PatchError {
         /// The other one.
         below: String,
     },
+    /// What is going to be written cannot be recorded.
+    #[error("nothing was changed: what the call does cannot be recorded: {0}")]
+    Unrecorded(String),
     /// A file could not be written, and those that had been were taken back.
     #[error("nothing was changed: {0}")]
     TakenBack(String),

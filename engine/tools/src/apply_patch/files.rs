@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use engine::ports::{ChangeShown, FileStat, Found, Replace, ViewError, ViewPath, WorkspaceView};
+use engine::ports::{
+    CallJournal, ChangeShown, FileStat, Found, PlannedChange, Replace, ToolContext, ViewError,
+    ViewPath, WorkspaceView,
+};
 use protocol::quote;
 
 use super::error::PatchError;
@@ -201,8 +204,12 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// Writes all files, after it was decided that they can be. If one cannot be, takes back the others.
-    pub(super) async fn write(&self) -> Result<(), ToolError> {
+    /// Writes all files, after it was decided that they can be. If one cannot be, takes back the others. What
+    /// is going to be written is recorded before, in case the engine is killed meanwhile.
+    pub(super) async fn write(&self, context: &ToolContext) -> Result<(), ToolError> {
+        let planned = self.planned(context.journal.as_ref())?;
+        let recorded = context.journal.begin(&context.call_id, &planned).await;
+        recorded.map_err(|error| PatchError::Unrecorded(error.to_string()))?;
         let mut done = Vec::new();
         let Err(error) = self.write_all(&mut done).await else { return Ok(()) };
         let mut left = Vec::new();
@@ -221,13 +228,30 @@ impl<'a> Files<'a> {
         })
     }
 
+    /// Returns the changes of the files on the disk.
+    fn planned(&self, journal: &dyn CallJournal) -> Result<Vec<PlannedChange>, ToolError> {
+        let mut planned = Vec::new();
+        for file in &self.files {
+            let after = match &file.after {
+                After::Same => continue,
+                After::Removed => None,
+                After::Text { text, encoding, .. } => {
+                    Some(journal.digest(&encoded(file, text, *encoding)?))
+                }
+            };
+            let before = file.before.as_ref().map(|before| journal.digest(&before.bytes));
+            if before != after {
+                planned.push(PlannedChange { path: file.path.clone(), before, after });
+            }
+        }
+        Ok(planned)
+    }
+
     /// Writes files first, and removes others then, so that what was moved is always somewhere.
     async fn write_all<'f>(&'f self, done: &mut Vec<Done<'f>>) -> Result<(), ToolError> {
         for file in &self.files {
             if let After::Text { text, encoding, from } = &file.after {
-                let bytes = encoding.encode(text.clone());
-                let bytes = bytes
-                    .map_err(|letter| FileError::unencodable(&file.shown, letter, *encoding))?;
+                let bytes = encoded(file, text, *encoding)?;
                 self.write_file(file, bytes, *from, done).await?;
             }
         }
@@ -346,6 +370,11 @@ impl PatchedFile {
     pub(super) fn is_there(&self) -> bool {
         self.before.is_some()
     }
+}
+
+fn encoded(file: &PatchedFile, text: &str, encoding: TextEncoding) -> Result<Vec<u8>, FileError> {
+    let bytes = encoding.encode(text.to_owned());
+    bytes.map_err(|letter| FileError::unencodable(&file.shown, letter, encoding))
 }
 
 fn below(above: &ViewPath, rest: &[OsString]) -> Option<ViewPath> {

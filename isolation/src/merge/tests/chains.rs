@@ -154,3 +154,19 @@ fn files_that_tasks_swap_are_those_at_the_names_that_they_get() {
     let reasons: Vec<_> = conflicts.iter().map(|conflict| conflict.1).collect();
     assert_eq!(reasons, [ConflictReason::ChangedAndRemoved], "{conflicts:?}");
 }
+
+#[test]
+fn a_file_that_follows_a_folder_to_the_old_name_of_another_does_not_count_as_a_change_of_that() {
+    let [file, other, one, two] = ["file", "other", "one", "two"].map(lines);
+    let memory = Memory::of(&[("b/f", &file), ("e/x", &other), ("c/d/1", &one), ("c/d/2", &two)]);
+    let renames = [("b/f", "a/f", &file[..]), ("e/x", "c/f", &other)];
+    let mut last = memory.renames(&[("c/d/1", "b/d/1", &one), ("c/d/2", "b/d/2", &two)]);
+    last.push(memory.change("b/f", &file, ""));
+    let steps: [Step<'_>; 3] =
+        [(&[], memory.renames(&renames[..1])), (&[], memory.renames(&renames[1..])), (&[], last)];
+    // The last task moves `c/f` to `b/f`, and removes the file that was there, which is `a/f` by now.
+    let (tree, conflicts) = memory.merge_steps(&steps);
+    let removed = ("a/f".to_owned(), ConflictReason::RenamedAndRemoved, Some(task(0)));
+    assert_eq!(conflicts, [removed]);
+    assert_eq!(tree.keys().collect::<Vec<_>>(), ["a/f", "c/d/1", "c/d/2", "c/f"]);
+}

@@ -57,3 +57,46 @@ fn completions_of_each_shell_name_every_command_and_bash_completes_with_them() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "conflicts config\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+#[test]
+fn lines_of_other_programs_that_a_command_reads_itself_lead_to_what_does_the_same_here() {
+    let place = sandbox();
+    let repository = place.repository();
+    for file in ["a/one.rs", "b/two.rs"] {
+        repository.write(file, "fn f() {}\n");
+    }
+    repository.commit("two folders");
+    let typed = |line: &str| place.regatta(repository.root()).words(line).stdin("").run();
+    for (line, said) in [
+        (
+            "run --exec rustfmt {}",
+            &[
+                "`{}` is behind the command",
+                "try: regatta run --each '**/*' --exec 'rustfmt {{item}}'",
+            ][..],
+        ),
+        (
+            "run --exec rustfmt a/one.rs",
+            &["`a/one.rs` is behind the command", "try: regatta run --exec 'rustfmt a/one.rs'"],
+        ),
+        ("run --repo a,b --exec true", &["cannot open a,b", "try: --repo a --repo b"]),
+        ("a/", &["`a/` is a folder", "try: "]),
+        ("run a/", &["`a/` is a folder, and a TASK is a prompt", "try: "]),
+        ("run nowhere/", &["`nowhere/` is not a folder here", "try: "]),
+        ("config edit", &["this command only lists settings", "try: "]),
+        ("models list a b", &["this command takes one PATTERN", "try: regatta models"]),
+    ] {
+        typed(line).expect_refusal(said);
+    }
+    for (line, same) in [
+        ("models list", "models"),
+        ("models show opus", "models opus"),
+        ("models list opus", "models opus"),
+        ("config list", "config"),
+        ("config get limits.wall", "config limits.wall"),
+    ] {
+        let (other, own) = (typed(line).expect_code(0), typed(same).expect_code(0));
+        assert_eq!(other.stdout, own.stdout, "{line}");
+        assert!(!own.stdout.is_empty(), "{line}");
+    }
+}

@@ -82,6 +82,51 @@ fn a_command_is_asked_about_shown_refused_asked_again_and_allowed_for_the_sessio
 }
 
 #[test]
+fn a_write_is_asked_about_its_diff_shown_refused_asked_again_and_allowed_for_the_session() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, 80);
+    let file = place.folder().join("work").join("notes.txt");
+    fs::write(&file, "first\nsecond\n").expect("a file can be written");
+    screen.press("begin\r");
+    let read = json!({ "path": "notes.txt" });
+    model.next().call("read", &read); // reading is not asked about
+    let edit = json!({ "path": "notes.txt", "old_text": "second", "new_text": "changed" });
+    model.next().call("edit", &edit);
+    let is_asked = |text: &str| text.contains("allow edit notes.txt?");
+    screen.until("the question", is_asked);
+    screen.press("d");
+    screen.until("the diff", |text| text.contains("-second") && text.contains("+changed"));
+    screen.press("n");
+    let refused = model.next();
+    assert!(result(&refused).contains("the user said no"), "{:?}", result(&refused));
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), "first\nsecond\n");
+    screen.until("it is answered", |text| !is_asked(text));
+    refused.call("edit", &edit);
+    screen.until("the same question", is_asked);
+    screen.press("s");
+    let allowed = model.next();
+    assert!(!result(&allowed).contains("was refused"), "{:?}", result(&allowed));
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), "first\nchanged\n");
+    // Each tool may change this file now, and none another one.
+    allowed.call("write", &json!({ "path": "./notes.txt", "content": "third\n" }));
+    let unasked = model.next();
+    assert!(!result(&unasked).contains("was refused"), "{:?}", result(&unasked));
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), "third\n");
+    unasked.call("write", &json!({ "path": "other.txt", "content": "new\n" }));
+    screen.until("the question about another file", |text| text.contains("allow write other.txt?"));
+    screen.press("d");
+    screen.until("the diff of a new file", |text| text.contains("+new"));
+    screen.press("n");
+    let refused = model.next();
+    assert!(result(&refused).contains("the user said no"), "{:?}", result(&refused));
+    assert!(!place.folder().join("work").join("other.txt").exists());
+    refused.answer("all is done");
+    screen.until("the end", |text| text.contains("all is done") && !text.contains("allow write"));
+    screen.press(CTRL_D);
+    assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
 fn always_holds_in_the_next_session_of_the_repository_and_in_no_other_folder() {
     let (place, model) = (sandbox(), PacedModel::start());
     let command = json!({ "command": "make it > made.txt; touch other" });

@@ -8,7 +8,7 @@ mod ends;
 mod files;
 mod hostile;
 mod isolated;
-mod kit;
+pub(super) mod kit;
 mod latency;
 mod lists;
 mod live;

@@ -329,7 +329,11 @@ fn conversation(shelf: &Shelf) -> Conversation {
         assignment: Some(assignment),
     };
     let opened = Conversation::open(shelf, Path::new("/l"), header, init, Arc::new(Noon));
-    finish(opened).unwrap()
+    let mut opened = finish(opened).unwrap();
+    for call in opened.unanswered_calls() {
+        finish(opened.answer_interrupted_call(&call, "interrupted".to_owned())).unwrap();
+    }
+    opened
 }
 
 fn limits() -> Limits {
@@ -426,7 +430,7 @@ fn a_call_that_a_crash_interrupted_gets_an_answer_and_is_not_run_again() {
     assert_eq!(play(&shelf, &script, &hands, &heard), AgentEnd::Yielded(json!(1)));
     let results = shelf.results();
     assert_eq!((results[0].tool_call_id.as_str(), results[0].is_error), ("b", true));
-    assert_eq!(results[0].text(), prompts::INTERRUPTED);
+    assert_eq!(results[0].text(), "interrupted");
     assert_eq!(results[1].tool_call_id, "b-2", "an identity that was used gets a number");
     assert_eq!(*hands.seen.lock().unwrap(), ["yield"]);
     let asked = script.asked.lock().unwrap();
