@@ -186,6 +186,7 @@ impl AppContext {
             gates: self.gate_files().ok().map(|files| Arc::new(files) as Arc<_>),
             models: Arc::clone(&self.models) as Arc<_>,
             tools: self.tools(),
+            mcp: None,
             spawner: Some(Arc::clone(&spawner) as Arc<_>),
             artifacts: Arc::new(ArtifactFolders),
             absences: Arc::default(),

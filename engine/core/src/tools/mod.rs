@@ -2,9 +2,11 @@
 //! into an outcome.
 
 mod call_gate;
+mod live_tool_set;
 mod repairs;
 mod resolve;
 mod tool_set;
 
 pub use call_gate::{CallGate, Decided, Subject};
+pub use live_tool_set::LiveToolSet;
 pub use tool_set::ToolSet;
