@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("regatta-schema", &["regatta-engine", "regatta-protocol"]),
     ("regatta-shell-syntax", &["regatta-engine", "regatta-protocol"]),
     ("regatta-syntax", &["regatta-engine"]),
+    ("regatta-peers", &["regatta-engine"]),
     ("regatta-providers", &["regatta-engine", "regatta-protocol"]),
     ("regatta-tools", &["regatta-engine", "regatta-protocol"]),
     ("regatta-isolation", &["regatta-engine", "regatta-group-log", "regatta-protocol"]),
