@@ -280,6 +280,12 @@ impl DataPaths {
         self.state.join("gates")
     }
 
+    /// Returns the folder of what MCP servers offered when they were last used, which may be lost.
+    #[must_use]
+    pub fn mcp_cache(&self) -> PathBuf {
+        self.state.join("mcp")
+    }
+
     /// Returns the folder with a record of each folder for temporary files that a task has.
     #[must_use]
     pub fn temporary_folders(&self) -> PathBuf {
