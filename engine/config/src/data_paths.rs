@@ -134,6 +134,12 @@ impl DataPaths {
         self.config.join("config.yml")
     }
 
+    /// Returns the file of the user's MCP servers.
+    #[must_use]
+    pub fn mcp_file(&self) -> PathBuf {
+        self.config.join("mcp.json")
+    }
+
     /// Returns the folder of the agents that the user has written.
     #[must_use]
     pub fn agents(&self) -> PathBuf {
