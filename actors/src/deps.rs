@@ -8,8 +8,8 @@ use std::time::Duration;
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{
-    ArtifactStore, Clock, Commands, GateStore, Ids, LedgerStore, Models, Schemas, SessionLogs,
-    ShellSyntax, Spawner, ToolFactory, TrustedRules,
+    ArtifactStore, Clock, Commands, GateStore, Ids, LedgerStore, McpCache, McpConnector,
+    McpDefinitions, Models, Schemas, SessionLogs, ShellSyntax, Spawner, ToolFactory, TrustedRules,
 };
 use engine::prompt::ContextBytes;
 use engine::request::{Absences, RequestPolicy};
@@ -30,6 +30,8 @@ pub struct Deps {
     pub absences: Arc<Absences>,
     /// Build the tools of sessions, in the order in which they are declared to models.
     pub tools: Vec<Arc<dyn ToolFactory>>,
+    /// Reaches MCP servers. Without it, no session has tools of servers.
+    pub mcp: Option<McpPorts>,
     /// Runs the subagents of tool calls. Without it, no session can start any.
     pub spawner: Option<Arc<dyn Spawner>>,
     /// Stores the output of tools.
@@ -50,6 +52,17 @@ pub struct Deps {
     pub faults: Faults,
     /// Limits and paths.
     pub policy: Policy,
+}
+
+/// What an engine needs to use MCP servers.
+#[derive(Clone)]
+pub struct McpPorts {
+    /// Knows which servers there are.
+    pub definitions: Arc<dyn McpDefinitions>,
+    /// Connects to them.
+    pub connector: Arc<dyn McpConnector>,
+    /// Keeps what they offer.
+    pub cache: Arc<dyn McpCache>,
 }
 
 /// The limits of an engine and its paths.

@@ -70,6 +70,13 @@ jobs! {
     ExecutorCall = "executor.call", "Executing a tool call.";
     ExecutorBackground = "executor.background", "What goes on when the call that has begun it has ended.";
     ExecutorEnd = "executor.end", "Ending the processes of a task or session.";
+    ServerCache = "server.cache", "Reading what an MCP server offered when it was last used.";
+    ServerConnect = "server.connect", "Starting or reaching an MCP server.";
+    ServerWatch = "server.watch", "Waiting for the end of a connection to an MCP server.";
+    ServerList = "server.list", "Listing the tools of an MCP server again.";
+    ServerPause = "server.pause", "The pause before an MCP server is started again.";
+    ServerClose = "server.close", "Closing a connection to an MCP server.";
+    ServicesClose = "services.close", "Waiting until all MCP servers have ended.";
     SessionOpen = "session.open", "Opening a session before its first input.";
     SessionWork = "session.work", "The turns of a session.";
     SessionRevision = "session.revision", "Compacting the conversation of a session, or moving it to another entry.";

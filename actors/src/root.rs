@@ -7,22 +7,23 @@ use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LedgerError};
 use engine::request::GatePolicy;
 use protocol::{Failure, FailureClass, RunId, error_chain};
-use ractor::{
-    Actor, ActorCell, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent,
-};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent};
 use tokio::sync::watch;
 
 use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
-use crate::executors::{Executors, ExecutorsMessage};
-use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
+use crate::executors::{Executors, ExecutorsArguments};
+use crate::gates::{GateHandle, Gates, GatesArguments};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
 use crate::job::Job;
 use crate::jobs::Jobs;
-use crate::ledger::{Ledger, LedgerArguments, LedgerMessage};
+use crate::ledger::{Ledger, LedgerArguments};
+use crate::messaging::answer;
+use crate::root_children::{ChildName, Children};
 use crate::run::RunRequest;
 use crate::runs::{Runs, RunsArguments, RunsMessage, Submission, SubmitError, Submitted};
+use crate::services::{Services, ServicesMessage};
 use crate::sessions::{
     SessionOpening, Sessions, SessionsArguments, SessionsMessage, SessionsReply,
 };
@@ -64,21 +65,13 @@ enum Closing {
     Repositories,
 }
 
-/// Whether a child that a shutdown waits for is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Child {
-    There,
-    Gone,
-}
-
 /// The state of the root: its children, and the progress of a shutdown.
 pub(crate) struct RootState {
-    ledger: ActorRef<LedgerMessage>,
+    children: Children,
     isolator: ActorRef<IsolatorMessage>,
-    executors: ActorRef<ExecutorsMessage>,
-    gates: ActorRef<GatesMessage>,
-    sessions: (ActorRef<SessionsMessage>, Child),
-    runs: (ActorRef<RunsMessage>, Child),
+    services: ActorRef<ServicesMessage>,
+    sessions: ActorRef<SessionsMessage>,
+    runs: ActorRef<RunsMessage>,
     events: EventBus,
     failure: watch::Sender<Option<Failure>>,
     closing: Closing,
@@ -110,7 +103,9 @@ impl Actor for Root {
         let arguments =
             IsolatorArguments { activity: activity.clone(), faults: deps.faults.clone() };
         let isolator = start_child(Isolator, arguments, cell()).await?;
-        let executors = start_child(Executors, deps.clone(), cell()).await?;
+        let services = start_child(Services, deps.clone(), cell()).await?;
+        let arguments = ExecutorsArguments { deps: deps.clone(), services: services.clone() };
+        let executors = start_child(Executors, arguments, cell()).await?;
         let arguments = GatesArguments {
             policy: GatePolicy::from(&deps.policy.requests),
             store: deps.gates.clone(),
@@ -134,13 +129,21 @@ impl Actor for Root {
             events: events.clone(),
         };
         let runs = start_child(Runs, arguments, cell()).await?;
+        let children = Children::new([
+            (ChildName::Ledger, ledger.get_cell()),
+            (ChildName::Isolator, isolator.get_cell()),
+            (ChildName::Services, services.get_cell()),
+            (ChildName::Executors, executors.get_cell()),
+            (ChildName::Gates, gates.get_cell()),
+            (ChildName::Sessions, sessions.get_cell()),
+            (ChildName::Runs, runs.get_cell()),
+        ]);
         Ok(RootState {
-            ledger,
+            children,
             isolator,
-            executors,
-            gates,
-            sessions: (sessions, Child::There),
-            runs: (runs, Child::There),
+            services,
+            sessions,
+            runs,
             events,
             failure,
             closing: Closing::No,
@@ -158,16 +161,16 @@ impl Actor for Root {
         match message {
             // If the receiving actor has stopped, the dropped reply port tells the caller.
             RootMessage::Submit(submission, reply) => {
-                let _gone = state.runs.0.cast(RunsMessage::Submit(submission, reply));
+                let _gone = state.runs.cast(RunsMessage::Submit(submission, reply));
             }
             RootMessage::OpenSession(opening, reply) => {
-                let _gone = state.sessions.0.cast(SessionsMessage::Open(opening, reply));
+                let _gone = state.sessions.cast(SessionsMessage::Open(opening, reply));
             }
             RootMessage::Cancel(run, how, why) => {
-                let _gone = state.runs.0.cast(RunsMessage::Cancel(run, how, why));
+                let _gone = state.runs.cast(RunsMessage::Cancel(run, how, why));
             }
             RootMessage::Request(run, request) => {
-                let _gone = state.runs.0.cast(RunsMessage::Request(run, request));
+                let _gone = state.runs.cast(RunsMessage::Request(run, request));
             }
             RootMessage::Listen(reply) => {
                 let _gone = reply.send(state.events.subscribe());
@@ -184,26 +187,25 @@ impl Actor for Root {
         event: SupervisionEvent,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        match event {
-            SupervisionEvent::ActorFailed(child, error) => {
-                state.gone(&child);
-                if let Some(critical) = state.critical(&child) {
-                    tracing::error!(critical, %error, "a critical actor failed");
-                    let (failure, why) = failure(critical, error.as_ref());
-                    state.fail(|| failure);
-                    state.close(&myself, why);
-                    if child.get_id() == state.isolator.get_id() {
-                        myself.stop(None);
-                    }
-                }
+        let (child, error) = match event {
+            SupervisionEvent::ActorFailed(child, error) => (child, Some(error)),
+            SupervisionEvent::ActorTerminated(child, ..) => (child, None),
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {
+                return Ok(());
             }
-            SupervisionEvent::ActorTerminated(child, ..) => {
-                state.gone(&child);
-                if child.get_id() == state.isolator.get_id() {
-                    myself.stop(None); // it stops after the runs and sessions
-                }
+        };
+        let child = state.children.end(&child);
+        if let (Some(child), Some(error)) = (child, error) {
+            let name = child.name();
+            tracing::error!(name, %error, "a child of the root failed");
+            if child.is_critical() {
+                let (failure, why) = failure(name, error.as_ref());
+                state.fail(|| failure);
+                state.close(&myself, why);
             }
-            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => {}
+        }
+        if child == Some(ChildName::Isolator) {
+            myself.stop(None); // it stops after the runs and sessions
         }
         state.close_repositories(&myself);
         Ok(())
@@ -214,17 +216,27 @@ impl Actor for Root {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // An actor that has failed already returns an error other than a timeout. That error is
-        // ignored, so that the next actor is closed as well.
-        let stopped = state.executors.stop_and_wait(None, Some(shutdown_limits::EXECUTORS)).await;
-        if let Err(RactorErr::Timeout) = stopped {
-            state.give_up("the executors", shutdown_limits::EXECUTORS);
-        }
-        // Drained rather than stopped: entries are in its mailbox.
-        if let Err(RactorErr::Timeout) =
-            state.ledger.drain_and_wait(Some(shutdown_limits::LEDGER)).await
-        {
-            state.give_up("the ledger", shutdown_limits::LEDGER);
+        // They end their servers side by side. If they have failed, their servers have ended with them.
+        let closed = answer(&state.services, ServicesMessage::Close);
+        let _late = tokio::time::timeout(shutdown_limits::SERVICES, closed).await;
+        for (child, limit) in [
+            (ChildName::Services, shutdown_limits::SERVICES),
+            (ChildName::Executors, shutdown_limits::EXECUTORS),
+            (ChildName::Ledger, shutdown_limits::LEDGER),
+        ] {
+            let Some(cell) = state.children.running(child) else { continue };
+            // An actor that has failed already returns an error other than a timeout. That error is
+            // ignored, so that the next actor is closed as well.
+            let is_late = match child {
+                // Drained rather than stopped: entries are in its mailbox.
+                ChildName::Ledger => {
+                    matches!(cell.drain_and_wait(Some(limit)).await, Err(RactorErr::Timeout))
+                }
+                _ => matches!(cell.stop_and_wait(None, Some(limit)).await, Err(RactorErr::Timeout)),
+            };
+            if is_late {
+                state.give_up(child.name(), limit);
+            }
         }
         Ok(())
     }
@@ -235,27 +247,18 @@ impl RootState {
         if self.closing == Closing::No {
             self.closing = Closing::Work;
             // If one of them has stopped already, its supervision event reports that.
-            let _dead = self.runs.0.cast(RunsMessage::Close(why));
-            let _dead = self.sessions.0.cast(SessionsMessage::CloseAll);
+            let _dead = self.runs.cast(RunsMessage::Close(why));
+            let _dead = self.sessions.cast(SessionsMessage::CloseAll);
             self.look_again(myself);
             self.close_repositories(myself);
         }
     }
 
-    /// Records that a child is gone.
-    fn gone(&mut self, child: &ActorCell) {
-        if child.get_id() == self.runs.0.get_id() {
-            self.runs.1 = Child::Gone;
-        }
-        if child.get_id() == self.sessions.0.get_id() {
-            self.sessions.1 = Child::Gone;
-        }
-    }
-
     /// Closes the repositories once runs and sessions are over.
     fn close_repositories(&mut self, myself: &ActorRef<RootMessage>) {
-        let left = (self.runs.1, self.sessions.1);
-        if self.closing == Closing::Work && left == (Child::Gone, Child::Gone) {
+        let is_over = |child| self.children.running(child).is_none();
+        let is_over = is_over(ChildName::Runs) && is_over(ChildName::Sessions);
+        if self.closing == Closing::Work && is_over {
             self.closing = Closing::Repositories;
             // The isolator stops when all captures are finished. If it has stopped already, the
             // root stops here.
@@ -267,11 +270,12 @@ impl RootState {
 
     /// Returns what the shutdown waits for.
     fn waited_for(&self) -> &'static str {
-        match (self.runs.1, self.sessions.1) {
-            (Child::There, Child::There) => "the runs and the sessions",
-            (Child::There, Child::Gone) => "the runs",
-            (Child::Gone, Child::There) => "the sessions",
-            (Child::Gone, Child::Gone) => "the repositories",
+        let is_there = |child| self.children.running(child).is_some();
+        match (is_there(ChildName::Runs), is_there(ChildName::Sessions)) {
+            (true, true) => "the runs and the sessions",
+            (true, false) => "the runs",
+            (false, true) => "the sessions",
+            (false, false) => "the repositories",
         }
     }
 
@@ -308,20 +312,6 @@ impl RootState {
             failure.get_or_insert_with(why);
             first
         });
-    }
-
-    /// Returns the name of a critical child.
-    fn critical(&self, child: &ActorCell) -> Option<&'static str> {
-        let id = child.get_id();
-        let critical = [
-            (self.ledger.get_id(), "the ledger"),
-            (self.isolator.get_id(), "the isolator"),
-            (self.executors.get_id(), "the executors"),
-            (self.gates.get_id(), "the gates"),
-            (self.sessions.0.get_id(), "the sessions"),
-            (self.runs.0.get_id(), "the runs"),
-        ];
-        critical.into_iter().find(|(critical, _)| *critical == id).map(|(_, name)| name)
     }
 }
 

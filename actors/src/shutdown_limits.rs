@@ -9,6 +9,9 @@ use std::time::Duration;
 /// deadline; but each step is far shorter than this. A third signal ends the program at once.
 pub(crate) const STALL_LIMIT: Duration = Duration::from_secs(600);
 
+/// The deadline of the services, whose servers end side by side within a second.
+pub(crate) const SERVICES: Duration = Duration::from_secs(5);
+
 /// The deadline of the executors, whose processes were killed before.
 pub(crate) const EXECUTORS: Duration = Duration::from_secs(30);
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use engine::ports::{
     Access, BackgroundWork, CallJournal, CancelLevel, CancelToken, CommandEnd, CommandError,
-    CommandOwner, CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolDeclaration, ToolOutcome,
-    WorkspaceView,
+    CommandOwner, CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolOutcome, WorkspaceView,
 };
+use engine::tools::LiveToolSet;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use protocol::ToolCall;
@@ -22,11 +22,13 @@ use crate::deps::Deps;
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::{Notifier, answer};
+use crate::services::{ServicesMessage, SessionServers};
 
 pub(crate) struct ToolExecutor;
 
 pub(crate) struct ToolExecutorArguments {
     pub(crate) deps: Arc<Deps>,
+    pub(crate) services: ActorRef<ServicesMessage>,
     pub(crate) setup: ExecutorSetup,
     /// The owner of every process of the executor.
     pub(crate) commands: Arc<dyn CommandOwner>,
@@ -74,8 +76,10 @@ pub(crate) enum ToolExecutorMessage {
 /// The result of building the tools of a session.
 #[derive(Clone)]
 pub(crate) struct OpenedTools {
-    /// The declarations sent to the model.
-    pub(crate) declarations: Arc<[ToolDeclaration]>,
+    /// The tools, of which those of servers change.
+    pub(crate) set: Arc<LiveToolSet>,
+    /// The servers that the session uses, if it uses any.
+    pub(crate) servers: Option<Arc<SessionServers>>,
     /// The tools that could not be built.
     pub(crate) left_out: Vec<ToolBuildError>,
     /// The calls that have not been allowed yet.
@@ -208,9 +212,16 @@ impl ToolExecutorState {
             && !waiting.is_empty()
             && self.background == 0
         {
-            self.sealing = Sealing::Ending(std::mem::take(waiting));
+            let waiting = std::mem::take(waiting);
+            self.sealing = Sealing::Ending(waiting);
             let commands = Arc::clone(&self.commands);
-            let end = async move { commands.end_for_good().await };
+            let servers = self.tools().and_then(|tools| tools.servers.clone());
+            let end = async move {
+                if let Some(servers) = servers {
+                    servers.end().await;
+                }
+                commands.end_for_good().await
+            };
             self.running.run(Job::ExecutorEnd, myself, end, ToolExecutorMessage::OwnerEnded);
         }
     }
@@ -218,7 +229,7 @@ impl ToolExecutorState {
     fn build(
         &mut self,
         myself: &ActorRef<ToolExecutorMessage>,
-        deps: Arc<Deps>,
+        (deps, services): (Arc<Deps>, ActorRef<ServicesMessage>),
         setup: ToolSetup,
         ports: SessionPorts,
     ) {
@@ -229,7 +240,7 @@ impl ToolExecutorState {
         let background = Arc::new(ExecutorBackground::new(background, &stop));
         let build = async move {
             tokio::select! {
-                built = SessionTools::build(deps, (commands, background), setup, ports) => Some(Arc::new(built)),
+                built = SessionTools::build((deps, services), (commands, background), setup, ports) => Some(Arc::new(built)),
                 () = stop.cancelled_at_once() => None,
             }
         };
@@ -274,7 +285,7 @@ impl Actor for ToolExecutor {
         myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let ToolExecutorArguments { deps, setup, commands } = arguments;
+        let ToolExecutorArguments { deps, services, setup, commands } = arguments;
         let stop = CancelToken::default();
         let mut state = ToolExecutorState {
             commands,
@@ -290,7 +301,9 @@ impl Actor for ToolExecutor {
         };
         match setup {
             ExecutorSetup::Commands => {}
-            ExecutorSetup::Tools(setup, ports) => state.build(&myself, deps, *setup, ports),
+            ExecutorSetup::Tools(setup, ports) => {
+                state.build(&myself, (deps, services), *setup, ports);
+            }
         }
         Ok(state)
     }

@@ -48,8 +48,16 @@ impl ExecutorTools {
 
 #[async_trait]
 impl ToolRunner for ExecutorTools {
+    async fn refresh(&self) -> Result<(), Failure> {
+        let Some(servers) = &self.opened.servers else { return Ok(()) };
+        for message in servers.refresh().await? {
+            self.listener.event(SessionEvent::Notice { message });
+        }
+        Ok(())
+    }
+
     fn declarations(&self) -> Arc<[ToolDeclaration]> {
-        Arc::clone(&self.opened.declarations)
+        self.opened.set.newest().declarations()
     }
 
     async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {

@@ -22,4 +22,4 @@ pub(crate) use launch_meter::LaunchMeter;
 pub(crate) use session_ports::{CallFrom, SessionPorts};
 pub use session_tools::{Answerer, ToolSetup};
 pub(crate) use settle::settle;
-pub(crate) use supervisor::{Executors, ExecutorsMessage, LeasedBy};
+pub(crate) use supervisor::{Executors, ExecutorsArguments, ExecutorsMessage, LeasedBy};

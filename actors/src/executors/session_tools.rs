@@ -9,13 +9,14 @@ use std::time::Duration;
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
     Access, AccessClass, Artifacts, Background, CallJournal, CallOrigin, CancelToken, ChangeShown,
-    CommandOwner, Concurrency, LineSink, Lineage, TaskOrigin, Tool, ToolBuildError, ToolContext,
-    ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
+    CommandOwner, Concurrency, LineSink, Lineage, LiveTools, TaskOrigin, Tool, ToolBuildError,
+    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
 };
-use engine::tools::{CallGate, ToolSet};
+use engine::tools::{CallGate, LiveToolSet, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use protocol::ToolCall;
+use protocol::{ServerChoice, ToolCall};
+use ractor::ActorRef;
 use tokio::time::timeout;
 
 use super::approver::{Approver, Cleared, Trust};
@@ -26,6 +27,7 @@ use super::spawning::Spawning;
 use super::turns::Turn;
 use crate::deps::Deps;
 use crate::jobs::Panicked;
+use crate::services::{ServersSetup, ServicesMessage, SessionServers};
 
 /// How long a factory may take to build its tools.
 const BUILDING: Duration = Duration::from_secs(30);
@@ -47,6 +49,8 @@ pub struct ToolSetup {
     pub artifacts: PathBuf,
     /// The names of the tools that the model may use; every tool if absent.
     pub only: Option<BTreeSet<String>>,
+    /// The MCP servers whose tools it may use.
+    pub servers: ServerChoice,
     /// Which calls are allowed.
     pub approvals: ApprovalPolicy,
     /// The mode to which a person changes.
@@ -75,7 +79,8 @@ pub enum Answerer {
 
 /// The tools of one session.
 pub(crate) struct SessionTools {
-    pub(super) set: ToolSet,
+    pub(super) set: Arc<LiveToolSet>,
+    pub(super) servers: Option<Arc<SessionServers>>,
     /// The tools that could not be built.
     pub(super) left_out: Vec<ToolBuildError>,
     task: Option<TaskOrigin>,
@@ -91,7 +96,7 @@ pub(crate) struct SessionTools {
 impl SessionTools {
     /// Builds the tools of a session. Tools that cannot be built are listed in `left_out`.
     pub(super) async fn build(
-        deps: Arc<Deps>,
+        (deps, services): (Arc<Deps>, ActorRef<ServicesMessage>),
         (commands, background): (Arc<dyn CommandOwner>, Arc<dyn Background>),
         setup: ToolSetup,
         ports: SessionPorts,
@@ -104,14 +109,24 @@ impl SessionTools {
             lineage,
             artifacts,
             only,
+            servers: choice,
             approvals,
             mode,
             ..
         } = setup;
+        let servers_setup = ServersSetup {
+            choice: &choice,
+            repo: &env.repo,
+            subfolder: &env.subfolder,
+            folder: &folder,
+            only: only.clone(),
+            ask: ports.ask.clone(),
+        };
+        let servers = SessionServers::open(&services, deps.mcp.as_ref(), servers_setup).await;
         if let Some(spawner) = &deps.spawner {
             env.spawn_offer = spawner.offer(&folder, &lineage).await;
         }
-        let spawning = Spawning::of(&deps, &env, (folder, lineage), &artifacts, &ports);
+        let spawning = Spawning::of(&deps, &env, (folder, lineage), (&artifacts, &choice), &ports);
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let is_named = only.as_ref().map(|only| only.contains(&tool.spec().name));
@@ -134,8 +149,11 @@ impl SessionTools {
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
         let approver = Approver::new((gate, mode), ask, trust);
         set.prepare(approver.shell(), &commands, background.as_ref());
+        let live = servers.clone().map(|servers| servers as Arc<dyn LiveTools>);
+        let set = Arc::new(LiveToolSet::new(set, live, Arc::clone(&deps.schemas)));
         Self {
             set,
+            servers,
             left_out,
             task,
             spawning,
@@ -151,9 +169,9 @@ impl SessionTools {
     /// Returns the access class of each call of an answer, none of which has begun. A call whose tool panics
     /// here runs alone.
     pub(super) async fn classify(&self, calls: &[ToolCall]) -> Vec<Access> {
-        let mut accesses = Vec::new();
+        let (set, mut accesses) = (self.set.newest(), Vec::new());
         for call in calls {
-            let resolved = AssertUnwindSafe(self.set.resolved(call, self.view.as_ref()));
+            let resolved = AssertUnwindSafe(set.resolved(call, self.view.as_ref()));
             accesses.push(resolved.catch_unwind().await.unwrap_or_else(|_panic| Access {
                 concurrency: Concurrency::Exclusive,
                 ..Access::none()
@@ -174,7 +192,8 @@ impl SessionTools {
     /// Returns what a session needs of its tools.
     pub(super) fn opened(&self) -> OpenedTools {
         OpenedTools {
-            declarations: self.set.declarations(),
+            set: Arc::clone(&self.set),
+            servers: self.servers.clone(),
             left_out: self.left_out.clone(),
             unbegun: self.approver.unbegun(),
             journal: Arc::clone(&self.journal),
@@ -191,13 +210,14 @@ impl SessionTools {
     ) -> ToolOutcome {
         let name = call.name.clone();
         let decided = async {
+            let set = self.set.newest();
             let view = self.view.as_ref();
-            let cleared = self.approver.cleared(&self.set, (&call, turn), view, &cancel).await;
+            let cleared = self.approver.cleared(&set, (&call, turn), view, &cancel).await;
             let Cleared { shell, change_shown } = match cleared {
                 Ok(cleared) => cleared,
                 Err(refused) => return refused,
             };
-            if changes_something(&self.set.classify(&call))
+            if changes_something(&set.classify(&call))
                 && let Err(error) = self.journal.begin(&call.id, &[]).await
             {
                 let why = format!("not run: that it begins cannot be recorded: {error}");
@@ -205,7 +225,7 @@ impl SessionTools {
             }
             let origin = CallOrigin { session: from.session, task: self.task };
             let subagents = self.spawning.as_ref().map(|it| {
-                let tools = self.set.declarations();
+                let tools = set.declarations();
                 it.subagents(&tools, self.approver.approvals(), (origin, from.model.clone()))
             });
             let context = ToolContext {
@@ -219,11 +239,11 @@ impl SessionTools {
                 artifacts: Arc::clone(&self.artifacts),
                 background: Arc::clone(&self.background),
                 subagents,
-                pending: self.set.pending(),
+                pending: set.pending(),
                 progress,
                 cancel,
             };
-            let outcome = self.set.call(call, &context).await;
+            let outcome = set.call(call, &context).await;
             match change_shown {
                 ChangeShown::Yes => outcome,
                 ChangeShown::No => without_diff(outcome),
@@ -245,7 +265,7 @@ impl SessionTools {
 fn changes_something(access: &Access) -> bool {
     match access.class {
         AccessClass::Read(_) => false,
-        AccessClass::Write(_) | AccessClass::Exec { .. } => true,
+        AccessClass::Write(_) | AccessClass::Exec { .. } | AccessClass::Server { .. } => true,
     }
 }
 

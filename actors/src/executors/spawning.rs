@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::ports::{CallOrigin, Caller, Lineage, Spawner, Subagents, ToolDeclaration, ToolEnv};
-use protocol::{ApprovalMode, Approvals, ModelRoute};
+use protocol::{ApprovalMode, Approvals, ModelRoute, ServerChoice};
 
 use super::session_ports::SessionPorts;
 use crate::deps::Deps;
@@ -15,6 +15,7 @@ pub(super) struct Spawning {
     folder: PathBuf,
     lineage: Lineage,
     artifacts: PathBuf,
+    servers: ServerChoice,
     ports: SessionPorts,
 }
 
@@ -24,13 +25,14 @@ impl Spawning {
         deps: &Deps,
         env: &ToolEnv,
         (folder, lineage): (PathBuf, Lineage),
-        artifacts: &Path,
+        (artifacts, servers): (&Path, &ServerChoice),
         ports: &SessionPorts,
     ) -> Option<Self> {
         env.spawn_offer.as_ref()?;
         let spawner = Arc::clone(deps.spawner.as_ref()?);
         let (artifacts, ports) = (artifacts.to_owned(), ports.clone());
-        Some(Self { spawner, folder, lineage, artifacts, ports })
+        let servers = servers.clone();
+        Some(Self { spawner, folder, lineage, artifacts, servers, ports })
     }
 
     /// Returns what a call starts subagents with, in a session with these tools, rules and mode.
@@ -50,6 +52,7 @@ impl Spawning {
             pause: self.ports.pause.clone(),
             lineage: self.lineage.clone(),
             tools: tools.iter().map(|tool| tool.name.clone()).collect(),
+            servers: self.servers.clone(),
             artifacts: self.artifacts.clone(),
         };
         Subagents { spawner: Arc::clone(&self.spawner), caller: Arc::new(caller) }

@@ -9,8 +9,14 @@ use super::executor::{ExecutorLease, ExecutorSetup, ToolExecutor, ToolExecutorAr
 use super::launch_meter::LaunchMeter;
 use crate::child::start_child;
 use crate::deps::Deps;
+use crate::services::ServicesMessage;
 
 pub(crate) struct Executors;
+
+pub(crate) struct ExecutorsArguments {
+    pub(crate) deps: Arc<Deps>,
+    pub(crate) services: ActorRef<ServicesMessage>,
+}
 
 pub(crate) enum ExecutorsMessage {
     /// Starts an executor for one task or session.
@@ -28,22 +34,22 @@ pub(crate) enum LeasedBy {
 
 impl Actor for Executors {
     type Msg = ExecutorsMessage;
-    type State = Arc<Deps>;
-    type Arguments = Arc<Deps>;
+    type State = ExecutorsArguments;
+    type Arguments = ExecutorsArguments;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<Self::Msg>,
-        deps: Self::Arguments,
+        arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(deps)
+        Ok(arguments)
     }
 
     async fn handle(
         &self,
         myself: ActorRef<Self::Msg>,
         message: Self::Msg,
-        deps: &mut Self::State,
+        ExecutorsArguments { deps, services }: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         let ExecutorsMessage::Lease(setup, by, variables, reply) = message;
         let launches = LaunchMeter::default();
@@ -54,8 +60,12 @@ impl Actor for Executors {
             LeasedBy::Session => commands.owner(&variables),
         };
         let commands = launches.over(owner);
-        let arguments =
-            ToolExecutorArguments { deps: deps.clone(), setup, commands: Arc::clone(&commands) };
+        let arguments = ToolExecutorArguments {
+            deps: deps.clone(),
+            services: services.clone(),
+            setup,
+            commands: Arc::clone(&commands),
+        };
         let started = start_child(ToolExecutor, arguments, myself.get_cell()).await;
         if let Ok(executor) = started {
             // If the caller is gone, the lease comes back in the error and is dropped here.
@@ -68,7 +78,7 @@ impl Actor for Executors {
         &self,
         _myself: ActorRef<Self::Msg>,
         event: SupervisionEvent,
-        _deps: &mut Self::State,
+        _state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         // When an executor crashes, its reply ports are dropped, so that its callers get an error,
         // and its jobs are dropped, so that its processes are killed. No restart is needed: the

@@ -30,7 +30,9 @@ pub(super) async fn open(
         at: deps.clock.now(),
         parent: None,
     };
-    let names: Vec<&str> = tools.declarations.iter().map(|tool| tool.name.as_str()).collect();
+    // Those of servers come and go; the model sees them in its requests.
+    let declarations = tools.set.fixed().declarations();
+    let names: Vec<&str> = declarations.iter().map(|tool| tool.name.as_str()).collect();
     let init = SessionInit {
         system: spec.system.text(&names),
         model: spec.model.clone(),

@@ -133,6 +133,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 task: Some(TaskOrigin { run: task.run.id, task: spec.id, parent: task.parent }),
                 artifacts: artifacts(task),
                 only: agent.subagent.as_ref().map(|it| it.tools.iter().cloned().collect()),
+                servers: agent.servers.clone(),
                 folder: folder(task, &lease.place),
                 lineage: lineage(agent, spec.limits),
                 approvals: ApprovalPolicy::from(agent.approvals.clone())

@@ -117,6 +117,7 @@ mod tests {
             context: None,
             approvals: protocol::Approvals { mode, ..Default::default() },
             subagent: None,
+            servers: Default::default(),
         })
     }
 }

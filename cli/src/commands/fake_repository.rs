@@ -295,6 +295,7 @@ fn agent() -> Agent {
         context: None,
         approvals: Default::default(),
         subagent: None,
+        servers: Default::default(),
     }
 }
 

@@ -8,8 +8,8 @@ use engine::run::RunRecord;
 use isolation::CapturedFile;
 use protocol::{
     Agent, ChangeDemand, Conflict, LandTime, LedgerEntry, MergeMode, ModelRoute, OnFailure,
-    Outcome, ResolverRecord, RunId, RunSpec, SettledBy, TaskId, TaskLimits, TaskName, TaskSpec,
-    VerifySpec, Work, WorkspaceNeeds,
+    Outcome, ResolverRecord, RunId, RunSpec, ServerChoice, SettledBy, TaskId, TaskLimits, TaskName,
+    TaskSpec, VerifySpec, Work, WorkspaceNeeds,
 };
 use store::TaskRow;
 
@@ -102,7 +102,9 @@ impl ResolverAgent {
         let prompt = prompt((record, task), cases);
         let approvals = defaults.approvals.clone();
         let (fallback, yields, context) = (Vec::new(), Vec::new(), None);
-        let agent = Agent { model, prompt, fallback, yields, context, approvals, subagent: None };
+        let (subagent, servers) = (None, ServerChoice::None);
+        let agent =
+            Agent { model, prompt, fallback, yields, context, approvals, subagent, servers };
         Ok(RunSpec {
             id: RunId::generate(),
             label: Some(format!("resolve {run}/{task}")),

@@ -1,12 +1,14 @@
-//! `regatta trust`: shows which settings of a project would run or allow something, and lets them count.
+//! `regatta trust`: shows which settings and MCP servers of a project would run or allow something, and lets them
+//! count.
 
 use std::path::Path;
 
-use config::{DataPaths, ProjectMark};
+use config::DataPaths;
 use protocol::ExitCode;
 use regatta::error::{Error, ErrorKind};
+use regatta::mcp::definition_lines;
 use regatta::trust::{
-    Power, PowerState, RepositoryTrust, RevokeError, check_outside_task, project_root,
+    Power, PowerKind, PowerState, RepositoryTrust, RevokeError, check_outside_task, project_root,
     settings_to_look, trusted,
 };
 use serde_json::{Value, json};
@@ -64,7 +66,7 @@ fn is_trusted(
             return Ok(is_new && action == TrustAction::Trust);
         }
         Form::Text if powers.is_empty() => {
-            note(globals, "no setting of this project waits for trust");
+            note(globals, "nothing of this project waits for trust");
             return Ok(false);
         }
         Form::Text => {
@@ -78,7 +80,7 @@ fn is_trusted(
     }
     match action {
         TrustAction::Trust => Ok(true),
-        _ if has_person() => Ok(is_confirmed("Trust these settings?")),
+        _ if has_person() => Ok(is_confirmed("Trust these?")),
         _ => Err(Error::usage("cannot ask without a terminal")
             .because("standard input or standard error is not a terminal")
             .hint("regatta trust --yes")),
@@ -87,13 +89,19 @@ fn is_trusted(
 
 /// Returns the lines about a power: its place and value, what it runs, and what has changed.
 fn power_text(power: &Power) -> String {
-    let setting = &power.setting;
-    let mut text = format!("{}: {}", one_line(&setting.origin.to_string()), setting.key);
-    match (ProjectMark::of(setting.key), &setting.value) {
-        (ProjectMark::Commands, Value::Array(commands)) => {
+    let mut text =
+        format!("{}: {}", one_line(&power.origin.to_string()), one_line(&power.kind.to_string()));
+    let value = &power.now.value;
+    match (&power.kind, value) {
+        (PowerKind::Server(_), definition) => {
+            for line in definition_lines(definition) {
+                text += &format!("\n  {}", one_line(&line));
+            }
+        }
+        (kind, Value::Array(commands)) if kind.is_command() => {
             commands.iter().for_each(|command| text += &command_text(command));
         }
-        (ProjectMark::Commands, command) => text += &command_text(command),
+        (kind, command) if kind.is_command() => text += &command_text(command),
         (_, value) => text += &format!(" = {}", value_text(value)),
     }
     let line = |line: &str| format!("\n  {}", one_line(line));
@@ -135,8 +143,8 @@ fn power_json(power: &Power) -> Value {
         PowerState::Unbounded => "unbounded",
     };
     json!({
-        "key": power.setting.key.as_str(),
-        "origin": power.setting.origin.to_string(),
+        "key": power.kind.to_string(),
+        "origin": power.origin.to_string(),
         "state": state,
         "now": power.now,
         "changes": power.changes(),

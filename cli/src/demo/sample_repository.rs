@@ -177,6 +177,7 @@ impl Sample {
                 context: None,
                 approvals: Default::default(),
                 subagent: None,
+                servers: Default::default(),
             }),
             depends_on: Vec::new(),
             priority: 0,

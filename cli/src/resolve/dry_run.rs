@@ -259,6 +259,7 @@ mod tests {
             approvals: Default::default(),
             fallback: Vec::new(),
             subagent: None,
+            servers: Default::default(),
         });
         assert_eq!(
             listing(&spec).unwrap().text(OutputWidth::Pipe),

@@ -174,6 +174,7 @@ impl ModelDefaults<'_> {
             context,
             approvals,
             subagent: None,
+            servers: Default::default(),
         }))
     }
 }

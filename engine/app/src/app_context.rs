@@ -174,6 +174,7 @@ impl AppContext {
         let rules = self.environment_rules();
         let environment = BaseEnvironment::new(std::env::vars_os(), &rules).without_questions();
         let processes = Processes::new(launcher::launcher());
+        let mcp = self.mcp_ports(&processes);
         let shell = Shell::new(environment, GRACE, processes);
         let commands: Arc<dyn Commands> =
             Arc::new(shell.with_temporary(temporary_folders(&self.places)));
@@ -186,6 +187,7 @@ impl AppContext {
             gates: self.gate_files().ok().map(|files| Arc::new(files) as Arc<_>),
             models: Arc::clone(&self.models) as Arc<_>,
             tools: self.tools(),
+            mcp: Some(mcp),
             spawner: Some(Arc::clone(&spawner) as Arc<_>),
             artifacts: Arc::new(ArtifactFolders),
             absences: Arc::default(),

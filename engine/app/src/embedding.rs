@@ -128,6 +128,7 @@ impl AppContext {
             context: None,
             approvals: self.settings.approvals(None),
             subagent: None,
+            servers: Default::default(),
         };
         self.task(name, title, Work::from(agent))
     }

@@ -37,7 +37,8 @@ pub(crate) fn is_engine_wide(key: Key) -> bool {
         | Key::SessionsDurable
         | Key::StreamFirstEventTimeout
         | Key::StreamIdleTimeout => true,
-        Key::MaxConcurrency
+        Key::McpForeign
+        | Key::MaxConcurrency
         | Key::AgentModels
         | Key::MaxRecursionDepth
         | Key::IsolationMode

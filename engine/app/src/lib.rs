@@ -12,6 +12,7 @@ mod engine_wide;
 pub mod error;
 pub mod gc;
 pub mod launcher;
+pub mod mcp;
 pub mod model;
 mod own_tool;
 pub mod plan;

@@ -134,6 +134,12 @@ impl DataPaths {
         self.config.join("config.yml")
     }
 
+    /// Returns the file of the user's MCP servers.
+    #[must_use]
+    pub fn mcp_file(&self) -> PathBuf {
+        self.config.join("mcp.json")
+    }
+
     /// Returns the folder of the agents that the user has written.
     #[must_use]
     pub fn agents(&self) -> PathBuf {
@@ -278,6 +284,12 @@ impl DataPaths {
     #[must_use]
     pub fn gates(&self) -> PathBuf {
         self.state.join("gates")
+    }
+
+    /// Returns the folder of what MCP servers offered when they were last used, which may be lost.
+    #[must_use]
+    pub fn mcp_cache(&self) -> PathBuf {
+        self.state.join("mcp")
     }
 
     /// Returns the folder with a record of each folder for temporary files that a task has.

@@ -41,6 +41,8 @@ pub enum Key {
     ApprovalsAllow,
     /// Which tool a model changes parts of files with.
     EditMode,
+    /// Whether MCP servers of other programs' files start.
+    McpForeign,
     /// The commands that get notices of questions and ends.
     Notify,
     /// How the terminal alerts the user.
@@ -128,7 +130,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 54] = [
+    pub const ALL: [Self; 55] = [
         Self::MaxConcurrency,
         Self::AgentModels,
         Self::MaxRecursionDepth,
@@ -146,6 +148,7 @@ impl Key {
         Self::ApprovalsAsk,
         Self::ApprovalsAllow,
         Self::EditMode,
+        Self::McpForeign,
         Self::Notify,
         Self::Alert,
         Self::BranchPrefix,
@@ -203,6 +206,7 @@ impl Key {
             Self::IsolationUnion => "isolation.union",
             Self::ApprovalMode => "approvals.mode",
             Self::EditMode => "edit.mode",
+            Self::McpForeign => "mcp.foreign",
             Self::ApprovalsDeny => "approvals.deny",
             Self::ApprovalsAsk => "approvals.ask",
             Self::ApprovalsAllow => "approvals.allow",
@@ -294,6 +298,7 @@ impl Key {
             | Self::ApprovalsAsk
             | Self::ApprovalsAllow
             | Self::EditMode
+            | Self::McpForeign
             | Self::Notify
             | Self::Alert
             | Self::BranchPrefix

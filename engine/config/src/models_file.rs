@@ -6,7 +6,7 @@
 mod api_name;
 mod compat;
 mod equivalence;
-mod fields;
+pub(crate) mod fields;
 mod jsonc;
 mod model;
 mod oauth;

@@ -59,6 +59,8 @@ pub struct Settings {
     pub approvals_allow: Vec<Setting<ApprovalRule>>,
     /// Which tool a model changes parts of files with.
     pub edit_mode: Setting<EditMode>,
+    /// Whether MCP servers of other programs' files start.
+    pub mcp_foreign: Setting<bool>,
     /// The commands that get notices of questions, and of the ends of runs and turns.
     pub notify: Setting<Vec<String>>,
     /// How the terminal alerts the user of the same.
@@ -181,6 +183,7 @@ impl Settings {
             approvals_ask: rules(values, Key::ApprovalsAsk)?,
             approvals_allow: rules(values, Key::ApprovalsAllow)?,
             edit_mode: required(values, Key::EditMode, RawValue::edit_mode)?,
+            mcp_foreign: required(values, Key::McpForeign, RawValue::switch)?,
             notify: required(values, Key::Notify, RawValue::commands)?,
             alert: required(values, Key::Alert, RawValue::alert)?,
             branch_prefix: required(values, Key::BranchPrefix, RawValue::prefix)?,

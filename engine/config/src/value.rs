@@ -228,6 +228,15 @@ impl RawValue {
         }
     }
 
+    /// Parses what is on or off.
+    pub(crate) fn switch(&self) -> Result<bool, Expected> {
+        match self.text() {
+            Some("on") => Ok(true),
+            Some("off") => Ok(false),
+            _ => self.boolean().map_err(|_neither| "`on` or `off`"),
+        }
+    }
+
     /// Parses the prefix of branch names.
     pub(crate) fn prefix(&self) -> Result<String, Expected> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

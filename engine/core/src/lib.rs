@@ -10,6 +10,7 @@ pub mod exit_code;
 pub mod fault;
 pub mod landing;
 pub mod leading_request;
+pub mod mcp;
 pub mod ports;
 pub mod prompt;
 pub mod request;

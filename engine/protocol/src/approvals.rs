@@ -114,7 +114,7 @@ pub enum RuleCalls {
     Write(Option<String>),
     /// Reading of files that match this glob; all if there is none.
     Read(Option<String>),
-    /// Every call of the tool with this name.
+    /// Every call of the tool with this name, or of the tools of servers that this pattern with `*` names.
     Tool(String),
 }
 
@@ -208,7 +208,9 @@ impl FromStr for ApprovalRule {
             }
         };
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
-        if tool.is_empty() || !tool.chars().all(is_name) || text.chars().any(char::is_control) {
+        let is_pattern = |letter: char| letter == '*' && tool.starts_with("mcp__");
+        let is_form = tool.chars().all(|letter| is_name(letter) || is_pattern(letter));
+        if tool.is_empty() || !is_form || text.chars().any(char::is_control) {
             return Err(RuleError::Form(shown()));
         }
         let lower = tool.to_ascii_lowercase();

@@ -28,6 +28,7 @@ mod path;
 mod question;
 mod reached_limit;
 mod rule_mistakes;
+mod server_choice;
 mod session;
 mod session_entry;
 mod session_event;
@@ -76,6 +77,7 @@ pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskR
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
 pub use question::{Question, QuestionChoice};
 pub use reached_limit::ReachedLimit;
+pub use server_choice::ServerChoice;
 pub use session::UserInput;
 pub use session_entry::{SessionEntry, TitleSource};
 pub use session_event::{

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     Approvals, CommitSubjects, Cost, GroupName, IsolationMode, ModelRoute, RunCaller, RunId,
-    RunName, Subagent, TaskId, TaskName, TaskNeeds, VerifySpec, WorkspaceNeeds,
+    RunName, ServerChoice, Subagent, TaskId, TaskName, TaskNeeds, VerifySpec, WorkspaceNeeds,
 };
 
 /// The specification of a run: a set of tasks that work on one repository at the same time.
@@ -309,6 +309,9 @@ pub struct Agent {
     /// What the agent is, if it works for the call of another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<Box<Subagent>>,
+    /// The MCP servers whose tools it may use.
+    #[serde(default, skip_serializing_if = "ServerChoice::is_none")]
+    pub servers: ServerChoice,
 }
 
 /// A part of a prompt that stands for the yield of a task.

@@ -2,8 +2,9 @@
 //! subagents: `<name>.md`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -88,6 +89,16 @@ impl Artifacts for ArtifactFolder {
     async fn size(&self, artifact: &Artifact) -> io::Result<u64> {
         let path = artifact.path.clone();
         blocking(move || Ok(fs::metadata(path)?.len())).await
+    }
+
+    async fn write(&self, artifact: &Artifact, text: String) -> io::Result<()> {
+        let (folder, path) = (self.0.path.clone(), artifact.path.clone());
+        blocking(move || {
+            fs::create_dir_all(folder)?;
+            let options = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            options?.write_all(text.as_bytes())
+        })
+        .await
     }
 
     async fn read(&self, artifact: &Artifact, offset: u64, most: u64) -> io::Result<Vec<u8>> {

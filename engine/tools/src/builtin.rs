@@ -212,7 +212,7 @@ impl<T: Builtin> Tool for ToolAdapter<T> {
     ) -> Result<(), ToolOutcome> {
         let paths = match self.tool.access(arguments).class {
             AccessClass::Read(paths) | AccessClass::Write(paths) => paths,
-            AccessClass::Exec { .. } => Vec::new(),
+            AccessClass::Exec { .. } | AccessClass::Server { .. } => Vec::new(),
         };
         let checked = async {
             for path in &paths {

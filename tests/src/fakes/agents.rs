@@ -40,6 +40,7 @@ pub fn agent(name: &str, words: &str) -> TaskSpec {
         context: None,
         approvals: Default::default(),
         subagent: None,
+        servers: Default::default(),
     });
     TaskSpec { work, ..task(name, "") }
 }

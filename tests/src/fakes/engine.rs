@@ -248,6 +248,7 @@ impl TestEngine {
             models: asked,
             gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
+            mcp: None,
             spawner: None,
             artifacts: Arc::new(FakeArtifacts::default()),
             absences: Arc::default(),

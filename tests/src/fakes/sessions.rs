@@ -57,6 +57,7 @@ pub fn session_tools() -> ToolSetup {
         lineage: Default::default(),
         artifacts: "/sessions".into(),
         only: None,
+        servers: Default::default(),
         approvals: Default::default(),
         mode: Default::default(),
         answerer: Default::default(),

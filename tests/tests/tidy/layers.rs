@@ -15,6 +15,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("regatta-schema", &["regatta-engine", "regatta-protocol"]),
     ("regatta-shell-syntax", &["regatta-engine", "regatta-protocol"]),
     ("regatta-syntax", &["regatta-engine"]),
+    (
+        "regatta-peers",
+        &[
+            "regatta-engine",
+            "regatta-protocol",
+            // For its tests only.
+            "regatta-exec",
+            "regatta-tests",
+        ],
+    ),
     ("regatta-providers", &["regatta-engine", "regatta-protocol"]),
     ("regatta-tools", &["regatta-engine", "regatta-protocol"]),
     ("regatta-isolation", &["regatta-engine", "regatta-group-log", "regatta-protocol"]),
@@ -27,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "regatta-engine",
             "regatta-exec",
             "regatta-isolation",
+            "regatta-peers",
             "regatta-protocol",
             "regatta-providers",
             "regatta-schema",
@@ -157,7 +168,9 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("ratatui", &["regatta-cli"]),
     ("ratatui-textarea", &["regatta-cli"]),
     ("regex", &["regatta-providers"]),
-    ("reqwest", &["regatta-providers", "regatta-benches"]),
+    ("reqwest", &["regatta-peers", "regatta-providers", "regatta-benches"]),
+    // The SDK of the Model Context Protocol.
+    ("rmcp", &["regatta-peers"]),
     ("rpassword", &["regatta-cli"]),
     ("rusqlite", &["regatta-store", "regatta-tests"]),
     (
@@ -173,7 +186,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
             "regatta-cli",
         ],
     ),
-    ("rustls", &["regatta-providers", "regatta-tests", "regatta-benches"]),
+    ("rustls", &["regatta-peers", "regatta-providers", "regatta-tests", "regatta-benches"]),
     ("schemars", &["regatta", "regatta-cli", "regatta-protocol", "regatta-tools"]),
     ("serde", &[]),
     ("serde-saphyr", &["regatta-config"]),
@@ -203,6 +216,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
             "regatta-actors",
             "regatta-exec",
             "regatta-isolation",
+            "regatta-peers",
             "regatta-providers",
             "regatta-store",
             "regatta-tests",
@@ -221,7 +235,7 @@ const THIRD_PARTY: &[(&str, &[&str])] = &[
     ("tree-sitter-bash", &["regatta-shell-syntax"]),
     ("tracing-subscriber", &["regatta-cli"]),
     ("unicode-width", &["regatta-cli"]),
-    ("url", &["regatta-providers"]),
+    ("url", &["regatta-peers", "regatta-providers"]),
     ("uuid", &["regatta-protocol"]),
     // What a terminal shows.
     ("vt100", &["regatta-tests", "regatta", "regatta-cli"]),

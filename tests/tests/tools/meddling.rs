@@ -108,6 +108,10 @@ impl Artifacts for MeddledArtifacts {
         size
     }
 
+    async fn write(&self, artifact: &Artifact, text: String) -> io::Result<()> {
+        self.artifacts.write(artifact, text).await
+    }
+
     async fn read(&self, artifact: &Artifact, offset: u64, most: u64) -> io::Result<Vec<u8>> {
         self.artifacts.read(artifact, offset, most).await
     }

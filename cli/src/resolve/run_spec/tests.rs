@@ -262,6 +262,7 @@ fn each_word_is_a_task_for_a_model_and_many_run_at_once() {
         approvals: Default::default(),
         fallback: Vec::new(),
         subagent: None,
+        servers: Default::default(),
     };
     assert_eq!(agent(&of_two.tasks[0]), &expected);
     let set = Defaults { jobs: NonZeroUsize::new(3), ..defaults() };

@@ -174,6 +174,7 @@ mod tests {
                 approvals: Default::default(),
                 fallback: Vec::new(),
                 subagent: None,
+                servers: Default::default(),
             });
         }
         spec

@@ -220,6 +220,17 @@ impl UserModels {
         }
     }
 
+    /// Returns the first line that a command of the user prints. Each command runs once.
+    pub(crate) async fn command_output(&self, command: &str) -> Result<Secret, String> {
+        let known = || self.commands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(Ok(output)) = known().get(command) {
+            return Ok(output.clone());
+        }
+        let output = key_command::output(command).await;
+        known().insert(command.to_owned(), output.clone());
+        output
+    }
+
     /// Returns a value of the file of models. The error names no value.
     pub(super) fn value(&self, source: &ValueSource) -> Result<Secret, String> {
         match source {

@@ -9,7 +9,7 @@ use engine::agent::{Limits, QueueModes, RequestHooks};
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{Lineage, Requester, SessionPurpose, ToolEnv};
 use engine::prompt::SystemPrompt;
-use protocol::{ModelRoute, WorkspaceKind};
+use protocol::{ModelRoute, ServerChoice, WorkspaceKind};
 use store::artifacts_of;
 
 use super::log_choice::LogStorage;
@@ -66,6 +66,7 @@ impl AppContext {
             lineage: Lineage::default(),
             artifacts,
             only: None,
+            servers: ServerChoice::All,
             approvals,
             mode,
             answerer,

@@ -104,6 +104,7 @@ impl Group {
             context: Some(context(&agent.prompt, call.context.as_deref())),
             approvals: self.approvals(caller),
             subagent: Some(Box::new(subagent)),
+            servers: caller.servers.clone(),
         };
         TaskSpec {
             id: TaskId::generate(),

@@ -85,7 +85,7 @@ impl LoadedProject {
         }
         let is_unbounded = |power: &&Power| power.state == PowerState::Unbounded;
         if let Some(power) = self.powers.iter().find(is_unbounded) {
-            let what = format!("cannot trust `{}`", power.setting.key);
+            let what = format!("cannot trust `{}`", power.kind);
             return Err(Error::new(ErrorKind::Settings, what)
                 .because("it may run any file, and without a commit nothing says when one changes")
                 .hint("git commit (then: regatta trust)"));
@@ -96,7 +96,7 @@ impl LoadedProject {
                 .because(error.to_string())
         })?;
         let powers = self.powers.iter();
-        let now = powers.map(|power| (power.setting.key.to_string(), power.now.clone())).collect();
+        let now = powers.map(|power| (power.kind.to_string(), power.now.clone())).collect();
         TrustFile::new(places.trust_file()).change(root, |trust| trust.powers = now)?;
         Ok(())
     }

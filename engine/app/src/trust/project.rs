@@ -6,10 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use config::{
-    DataPaths, Key, LoadedSettings, Origin, ProjectMark, ProjectSettings, Setting, Settings,
-    Sources,
-};
+use config::{DataPaths, Key, LoadedSettings, Origin, ProjectSettings, Setting, Settings, Sources};
 use isolation::git_state_at;
 use protocol::error_chain;
 use store::TrustFile;
@@ -18,8 +15,9 @@ use super::changes::is_in_task;
 use super::powers::{Power, PowerState, TrustedPowers, trusted_keys};
 use crate::engine_wide::is_engine_wide;
 use crate::error::Error;
+use crate::mcp::{ProjectServer, servers_of_project};
 
-/// The settings of all layers, and the powers of the project.
+/// The settings of all layers, and the powers of the project: settings and MCP servers.
 #[derive(Debug)]
 pub struct LoadedProject {
     /// The root of the project; `None` if only the settings of the user were loaded.
@@ -74,7 +72,13 @@ pub(crate) fn settings_of(
         Sources { file: &places.config_file(), home: places.home(), variable, flags: &[] };
     // In the workspace of a task, the task may have written the settings.
     let trust_file = (!is_in_task()).then(|| TrustFile::new(places.trust_file()));
-    load_settings(&sources, root.as_deref(), trust_file.as_ref())
+    let mut project = load_settings(&sources, root.as_deref(), trust_file.as_ref())?;
+    if let (Some(root), Some(folder)) = (root, folder) {
+        let foreign = project.loaded.settings.mcp_foreign.value;
+        let servers = servers_of_project(places, (&root, folder), foreign);
+        project.add_servers(root, servers, trust_file.as_ref());
+    }
+    Ok(project)
 }
 
 /// Returns whether a setting of the project at `root` has its value still, and the user trusts that with
@@ -113,13 +117,9 @@ fn load_settings(
     if loaded.withheld.is_empty() {
         return Ok(LoadedProject::without_powers(found, loaded));
     }
-    let trust = trust_file.map(|file| file.of(root)).transpose();
-    let (trusted, unusable) = match trust {
-        Ok(trust) => (trust.unwrap_or_default().powers, None),
-        Err(error) => (TrustedPowers::new(), Some(error_chain(&error))),
-    };
+    let (trusted, unusable) = trusted_in(root, trust_file);
     let powers = loaded.withheld.clone().into_iter();
-    let powers: Vec<_> = powers.map(|setting| Power::of(root, setting, &trusted)).collect();
+    let powers: Vec<_> = powers.map(|setting| Power::of_setting(root, setting, &trusted)).collect();
     let keys = trusted_keys(&powers);
     if !keys.is_empty() {
         loaded = Settings::load_all(sources, Some((&project, &keys)))?;
@@ -127,7 +127,32 @@ fn load_settings(
     Ok(LoadedProject { root: found, loaded, powers, unusable, left_out: None })
 }
 
+/// Returns what is trusted in the repository at `root`, and why it is nothing if the file cannot be used.
+fn trusted_in(root: &Path, trust_file: Option<&TrustFile>) -> (TrustedPowers, Option<String>) {
+    match trust_file.map(|file| file.of(root)).transpose() {
+        Ok(trust) => (trust.unwrap_or_default().powers, None),
+        Err(error) => (TrustedPowers::new(), Some(error_chain(&error))),
+    }
+}
+
 impl LoadedProject {
+    /// Adds the MCP servers of the project at `root` to its powers.
+    fn add_servers(
+        &mut self,
+        root: PathBuf,
+        servers: Vec<ProjectServer>,
+        trust_file: Option<&TrustFile>,
+    ) {
+        if servers.is_empty() {
+            return;
+        }
+        let (trusted, unusable) = trusted_in(&root, trust_file);
+        let servers = servers.into_iter();
+        self.powers.extend(servers.map(|server| Power::of_server(&root, server, &trusted)));
+        self.unusable = self.unusable.take().or(unusable);
+        self.root = Some(root);
+    }
+
     fn without_powers(root: Option<PathBuf>, loaded: LoadedSettings) -> Self {
         Self { root, loaded, powers: Vec::new(), unusable: None, left_out: None }
     }
@@ -157,15 +182,12 @@ impl LoadedProject {
         let is_withheld = |power: &&Power| power.state != PowerState::Trusted;
         let mut withheld: Vec<_> = self.powers.iter().filter(is_withheld).collect();
         // One that was trusted before is named first, then commands.
-        withheld.sort_by_key(|power| {
-            let mark = ProjectMark::of(power.setting.key);
-            (power.state == PowerState::New, mark != ProjectMark::Commands)
-        });
+        withheld.sort_by_key(|power| (power.state == PowerState::New, !power.kind.is_command()));
         if let [first, more @ ..] = withheld.as_slice() {
             let others = match more.len() {
                 0 => String::new(),
-                1 => " and one more setting".to_owned(),
-                count => format!(" and {count} more settings"),
+                1 => " and one more".to_owned(),
+                count => format!(" and {count} more"),
             };
             let why = match (&first.state, more.is_empty()) {
                 (PowerState::Changed(_), true) => {
@@ -177,7 +199,7 @@ impl LoadedProject {
                 (_, true) => "does not count before you trust it",
                 (_, false) => "do not count before you trust them",
             };
-            let (origin, key) = (&first.setting.origin, first.setting.key);
+            let (origin, key) = (&first.origin, &first.kind);
             lines.push(format!("warning: {origin}: `{key}`{others} {why}: {command}"));
         }
         lines

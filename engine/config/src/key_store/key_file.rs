@@ -1,23 +1,20 @@
 //! The file of the stored keys: how it is read, locked and replaced.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::{KeyStore, KeyStoreError, other_shape};
+use crate::replaced_file;
 
 /// The maximum size of the file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// How long a change waits for the lock.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
-
-/// How long a change waits between two tries to get the lock.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
@@ -74,64 +71,22 @@ impl KeyStore {
 
     /// Takes the lock of this name, which ends with the file that is returned.
     pub(super) fn lock(&self, name: &str, limit: Duration) -> Result<File, KeyStoreError> {
-        let path = self.file.with_extension(name);
-        let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).truncate(false).mode(0o600);
-        let lock = options.open(&path).map_err(|error| self.io("lock", error))?;
-        let until = Instant::now() + limit;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                    std::thread::sleep(PAUSE)
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(KeyStoreError::Locked { file: self.file.clone() });
-                }
-                Err(TryLockError::Error(error)) => return Err(self.io("lock", error)),
-            }
-        }
+        let lock = replaced_file::lock(&self.file.with_extension(name), limit);
+        let lock = lock.map_err(|error| self.io("lock", error))?;
+        lock.ok_or_else(|| KeyStoreError::Locked { file: self.file.clone() })
     }
 
     /// Writes a new file beside the old one and puts it into its place.
     pub(super) fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        let (target, new) = self.files()?;
-        // A process that was killed may have left it; this one has the lock.
-        let _left = fs::remove_file(&new);
-        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
-        let written = written.and_then(|mut file| {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-        let replaced = written.and_then(|()| fs::rename(&new, &target));
-        let replaced = replaced.and_then(|()| {
-            // The new name is durable with the folder.
-            File::open(target.parent().unwrap_or(Path::new("/")))?.sync_all()
-        });
-        if replaced.is_err() {
-            let _gone = fs::remove_file(&new); // it may not have been made
-        }
-        replaced
+        replaced_file::replace(&self.file, bytes, 0o600)
     }
 
     /// Returns an error if the file cannot be replaced.
     pub(super) fn check_replaceable(&self) -> io::Result<()> {
-        let (_target, new) = self.files()?;
+        let (_target, new) = replaced_file::target_and_new(&self.file)?;
         let probe = new.with_extension("probe");
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&probe)?;
         let _gone = fs::remove_file(&probe); // another thread may have removed it
         Ok(())
-    }
-
-    /// Returns the file that is replaced, and the one by which.
-    fn files(&self) -> io::Result<(PathBuf, PathBuf)> {
-        // The file may be a link into a folder of settings that the user keeps elsewhere.
-        let target = fs::canonicalize(&self.file).unwrap_or_else(|_new| self.file.clone());
-        if fs::metadata(&target).is_ok_and(|meta| meta.permissions().readonly()) {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
-        }
-        let new = target.with_extension(format!("json.{}.new", std::process::id()));
-        Ok((target, new))
     }
 }

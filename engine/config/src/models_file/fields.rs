@@ -10,7 +10,7 @@ use crate::yaml::{Node, Value};
 
 /// Returns the line of a member by its keys, from the outside in, or of the last one that is there. The key
 /// of a mapping in a list is its `id`.
-pub(super) fn line_of(node: &Node, keys: &[&str]) -> u64 {
+pub(crate) fn line_of(node: &Node, keys: &[&str]) -> u64 {
     let is_named = |name: &Node, key: &str| name.value.as_name().as_deref() == Some(key);
     let (mut line, mut node) = (node.line, node);
     for key in keys {
@@ -37,7 +37,7 @@ pub(super) fn line_of(node: &Node, keys: &[&str]) -> u64 {
 }
 
 /// The members of a mapping that are not read yet.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// The key of the mapping, with a dot at its end unless it is the whole file.
     path: String,
     members: BTreeMap<String, (u64, &'a Node)>,
@@ -47,7 +47,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Returns the members of `node`, whose key is `path`.
-    pub(super) fn of(node: &'a Node, path: String) -> Result<Self, Mistake> {
+    pub(crate) fn of(node: &'a Node, path: String) -> Result<Self, Mistake> {
         let Value::Map(members) = &node.value else {
             let what = if path.is_empty() { "the file" } else { &format!("`{path}`") };
             let message = format!("{what} must be a mapping of keys to values");
@@ -66,13 +66,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the line and the value of a member. An empty value is none.
-    pub(super) fn take(&mut self, name: &'static str) -> Option<(u64, &'a Node)> {
+    pub(crate) fn take(&mut self, name: &'static str) -> Option<(u64, &'a Node)> {
         self.known.push(name);
         self.members.remove(name).filter(|(_, node)| node.value != Value::Null)
     }
 
     /// Returns a member that is read by `read`, which returns what it should be if it is not.
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &mut self,
         name: &'static str,
         read: impl FnOnce(&'a Value) -> Result<T, &'static str>,
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a text.
-    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, Mistake> {
+    pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>, Mistake> {
         self.read(name, |value| match value {
             Value::Text(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
             _ => Err("a text"),
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a flag.
-    pub(super) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Mistake> {
+    pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Mistake> {
         self.read(name, |value| match value {
             Value::Bool(flag) => Ok(*flag),
             _ => Err("`true` or `false`"),
@@ -98,7 +98,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a number of at least one.
-    pub(super) fn count(&mut self, name: &'static str) -> Result<Option<u64>, Mistake> {
+    pub(crate) fn count(&mut self, name: &'static str) -> Result<Option<u64>, Mistake> {
         self.read(name, |value| match value {
             Value::Integer(count) if (1..=1_000_000_000).contains(count) => Ok(*count),
             _ => Err("a whole number from 1 to 1000000000"),
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the members of a mapping, with the line of each. One that is not there is empty.
-    pub(super) fn take_map(
+    pub(crate) fn take_map(
         &mut self,
         name: &'static str,
     ) -> Result<Vec<(String, u64, &'a Node)>, Mistake> {
@@ -116,18 +116,18 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the mistake that the member `name` is not what it must be.
-    pub(super) fn mistake(&self, line: u64, name: &str, expected: &str) -> Mistake {
+    pub(crate) fn mistake(&self, line: u64, name: &str, expected: &str) -> Mistake {
         Mistake::in_line(line, format!("`{}{name}` must be {expected}", self.path))
     }
 
     /// Returns the key of a member.
-    pub(super) fn key(&self, name: &str) -> String {
+    pub(crate) fn key(&self, name: &str) -> String {
         format!("{}{name}", self.path)
     }
 
     /// Adds warnings about the members that were not read. Those in `planned` are known, but have
     /// no effect.
-    pub(super) fn rest(self, planned: &[&'static str], warnings: &mut Vec<Mistake>) {
+    pub(crate) fn rest(self, planned: &[&'static str], warnings: &mut Vec<Mistake>) {
         for (name, (line, _)) in self.members {
             let name = quote_within(&name, 60);
             let message = if planned.contains(&name.as_str()) {

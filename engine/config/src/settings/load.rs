@@ -151,6 +151,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
         Key::ApprovalMode => given.approval_mode().map(drop),
         Key::ApprovalsDeny | Key::ApprovalsAsk | Key::ApprovalsAllow => given.rules().map(drop),
         Key::EditMode => given.edit_mode().map(drop),
+        Key::McpForeign => given.switch().map(drop),
         Key::BranchPrefix => given.prefix().map(drop),
         Key::EnvRemove | Key::EnvPass => given.variables().map(drop),
         Key::EnvKeepOnly => given.some_variables().map(drop),

@@ -123,6 +123,10 @@ async fn take_turn(
     if conversation.awaits_input() {
         return Ok(TurnEnd::Stopped(StopReason::Stop));
     }
+    match context.unless_aborted(context.tools.refresh()).await {
+        Some(refreshed) => refreshed.map_err(AgentEnd::Failed)?,
+        None => return Err(AgentEnd::Aborted),
+    }
     let mut allowed = AllowedCalls::All;
     match context.limits.check(&conversation.usage) {
         BudgetDecision::Continue => {}

@@ -21,7 +21,7 @@ pub(super) fn groups(accesses: &[Access], calls: usize) -> Vec<Range<usize>> {
 }
 
 /// Returns whether two calls must run in their order: they are about one path and one of them changes it, or
-/// one changes a file and the other runs a command, which may use any.
+/// one changes a file and the other runs a command or has a server do something, which may use any.
 fn conflict(one: &Access, other: &Access) -> bool {
     let is_exclusive = |access: &Access| access.concurrency == Concurrency::Exclusive;
     if is_exclusive(one) || is_exclusive(other) {
@@ -30,11 +30,11 @@ fn conflict(one: &Access, other: &Access) -> bool {
     match (&one.class, &other.class) {
         (AccessClass::Write(one), AccessClass::Write(other) | AccessClass::Read(other))
         | (AccessClass::Read(one), AccessClass::Write(other)) => overlap(one, other),
-        (AccessClass::Write(_), AccessClass::Exec { .. })
-        | (AccessClass::Exec { .. }, AccessClass::Write(_)) => true,
+        (AccessClass::Write(_), AccessClass::Exec { .. } | AccessClass::Server { .. })
+        | (AccessClass::Exec { .. } | AccessClass::Server { .. }, AccessClass::Write(_)) => true,
         (
-            AccessClass::Read(_) | AccessClass::Exec { .. },
-            AccessClass::Read(_) | AccessClass::Exec { .. },
+            AccessClass::Read(_) | AccessClass::Exec { .. } | AccessClass::Server { .. },
+            AccessClass::Read(_) | AccessClass::Exec { .. } | AccessClass::Server { .. },
         ) => false,
     }
 }

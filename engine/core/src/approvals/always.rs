@@ -15,6 +15,7 @@ impl ApprovalPolicy {
             Wants::Read(_) => None,
             Wants::Write(targets) => targets.iter().map(change).collect(),
             Wants::Exec(parts) => parts.iter().filter_map(part).collect(),
+            Wants::Server => request.tool.parse().ok().map(|rule| vec![rule]),
         };
         let rules: Vec<ApprovalRule> = rules.unwrap_or_default();
         match self.allowing(&rules).decide(request) {

@@ -9,6 +9,7 @@ mod policy;
 mod refusal;
 mod request;
 
+pub use pattern::tool as names_tool;
 pub use policy::{ApprovalPolicy, Decision};
 pub use refusal::{refusal, refusal_by_user, refusal_unanswered};
 pub use request::{CallRequest, Target, shell_paths};

@@ -133,6 +133,25 @@ pub(super) fn path(glob: &str, path: &Path) -> bool {
         && sequence(&tokens, &names, |token| token == "**", |token, name| wildcard(token, name))
 }
 
+/// Returns whether a pattern with `*` matches the name of a tool. Other programs write the name of a server's
+/// tool as `mcp__Web__fetch`: the case does not count, and neither does the number of `_`.
+#[must_use]
+pub fn tool(pattern: &str, name: &str) -> bool {
+    wildcard(&tool_name(pattern), &tool_name(name))
+}
+
+fn tool_name(name: &str) -> String {
+    let mut same = String::new();
+    for letter in name.chars() {
+        let is_kept = letter.is_ascii_alphanumeric() || letter == '*';
+        let letter = if is_kept { letter.to_ascii_lowercase() } else { '_' };
+        if letter != '_' || !same.ends_with('_') {
+            same.push(letter);
+        }
+    }
+    same
+}
+
 /// Returns whether a pattern with `*` and `?` matches a text.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let first = |text: &str| text.chars().next();
@@ -188,6 +207,21 @@ mod tests {
             }
         }
         assert!(!path("**", Path::new("")));
+    }
+
+    #[test]
+    fn a_pattern_matches_the_names_of_tools_as_other_programs_write_them() {
+        for (pattern, name, expected) in [
+            ("mcp__web__fetch", "mcp__web_fetch", true),
+            ("mcp__Web-Search__fetch", "mcp__web_search_fetch", true),
+            ("mcp__github_*", "mcp__github_create_issue", true),
+            ("mcp__github_*", "mcp__gitlab_create_issue", false),
+            ("mcp__web", "mcp__web_fetch", false),
+            ("ls", "LS", true),
+            ("grep", "find", false),
+        ] {
+            assert_eq!(tool(pattern, name), expected, "{pattern} {name}");
+        }
     }
 
     #[test]

@@ -130,8 +130,11 @@ fn layer_decision(layer: &Approvals, mode: ApprovalMode, request: &CallRequest) 
     if is_allowed(&layer.allow, request) || !asks(mode, request) {
         return Decision::Allow;
     }
-    let what =
-        if matches!(request.wants, Wants::Exec(_)) { "commands" } else { "changes of files" };
+    let what = match request.wants {
+        Wants::Exec(_) => "commands",
+        Wants::Server => "calls of servers",
+        Wants::Read(_) | Wants::Write(_) => "changes of files",
+    };
     Decision::Ask(format!("the approval mode `{}` asks about {what}", mode.name()))
 }
 
@@ -150,7 +153,8 @@ fn asks(mode: ApprovalMode, request: &CallRequest) -> bool {
         (_, ApprovalMode::Yolo) | (Wants::Read(_), _) | (Wants::Write(_), ApprovalMode::Write) => {
             false
         }
-        (Wants::Write(_), ApprovalMode::Ask) => true,
+        (Wants::Write(_), ApprovalMode::Ask)
+        | (Wants::Server, ApprovalMode::Ask | ApprovalMode::Write) => true,
         (Wants::Exec(parts), ApprovalMode::Ask | ApprovalMode::Write) => {
             !parts.iter().all(|part| matches!(part, Part::Command { reads: Some(_), .. }))
         }
@@ -166,7 +170,7 @@ fn matches(rule: &ApprovalRule, request: &CallRequest) -> Match {
         Some(glob) => best(targets.iter().map(|target| of_target(glob, target))),
     };
     match (&rule.calls, &request.wants) {
-        (RuleCalls::Tool(name), _) if name.eq_ignore_ascii_case(&request.tool) => Match::Yes,
+        (RuleCalls::Tool(name), _) if pattern::tool(name, &request.tool) => Match::Yes,
         (RuleCalls::Read(glob), Wants::Read(targets))
         | (RuleCalls::Write(glob), Wants::Write(targets)) => of_targets(glob, targets),
         (RuleCalls::Command(None), Wants::Exec(_)) => Match::Yes,
@@ -230,7 +234,7 @@ fn is_allowed(rules: &[ApprovalRule], request: &CallRequest) -> bool {
         }
     };
     let by_rule = rules.iter().any(|rule| match (&rule.calls, &request.wants) {
-        (RuleCalls::Tool(name), _) => name.eq_ignore_ascii_case(&request.tool),
+        (RuleCalls::Tool(name), _) => pattern::tool(name, &request.tool),
         (RuleCalls::Read(glob), Wants::Read(targets))
         | (RuleCalls::Write(glob), Wants::Write(targets)) => covers(glob, targets),
         _ => false,
@@ -242,7 +246,7 @@ fn is_allowed(rules: &[ApprovalRule], request: &CallRequest) -> bool {
                 parts.iter().any(needs_rule)
                     && parts.iter().all(|part| is_part_allowed(rules, part))
             }
-            Wants::Read(_) | Wants::Write(_) => false,
+            Wants::Read(_) | Wants::Write(_) | Wants::Server => false,
         }
 }
 

@@ -19,6 +19,8 @@ pub(super) enum Wants {
     Read(Vec<Target>),
     Write(Vec<Target>),
     Exec(Vec<Part>),
+    /// Has a server do something, which may be anything.
+    Server,
 }
 
 /// A file or folder.
@@ -112,12 +114,18 @@ impl CallRequest {
         Self { tool: tool.to_owned(), wants: Wants::Write(targets) }
     }
 
+    /// Returns the request of a call that has a server do something.
+    #[must_use]
+    pub fn server(tool: &str) -> Self {
+        Self { tool: tool.to_owned(), wants: Wants::Server }
+    }
+
     /// Returns the request to read the files that a call changes by their names.
     #[must_use]
     pub fn reading_the_same(&self) -> Option<Self> {
         match &self.wants {
             Wants::Write(targets) => Some(Self::read("read", targets.clone())),
-            Wants::Read(_) | Wants::Exec(_) => None,
+            Wants::Read(_) | Wants::Exec(_) | Wants::Server => None,
         }
     }
 

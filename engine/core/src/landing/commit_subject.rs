@@ -104,6 +104,7 @@ mod tests {
             approvals: Default::default(),
             fallback: Vec::new(),
             subagent: None,
+            servers: Default::default(),
         };
         let items = items.iter().map(|item| (*item).to_owned()).collect();
         let title = prompt.lines().next().unwrap_or_default().to_owned();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -209,6 +209,33 @@ pub trait McpConnection: Send + Sync {
 
     /// Ends the connection and the server's process: within a second, and by SIGKILL if it has to be.
     async fn close(&self);
+}
+
+/// Keeps what servers offer, so that a session need not wait for a server that starts.
+#[async_trait]
+pub trait McpCache: Send + Sync {
+    /// Returns what the server with this key offered last; `None` if it is not known, or too old.
+    async fn load(&self, key: &str) -> Option<McpOffer>;
+
+    /// Keeps what a server offers. A failure is logged: the next start is slower.
+    async fn store(&self, key: &str, offer: McpOffer);
+}
+
+/// What a server offers to models.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct McpOffer {
+    /// Its tools.
+    pub tools: Vec<McpTool>,
+    /// How they are used.
+    pub instructions: Option<String>,
+}
+
+/// Knows which servers there are.
+#[async_trait]
+pub trait McpDefinitions: Send + Sync {
+    /// Returns the servers of sessions in this folder of the user's tree, and what the user should know about
+    /// others that cannot be used.
+    async fn in_folder(&self, folder: &Path) -> (Vec<Arc<McpDefinition>>, Vec<String>);
 }
 
 /// What a server says about itself.

@@ -52,9 +52,9 @@ pub use isolation::{
 pub use isolation_error::IsolationError;
 pub use ledger::{LedgerError, LedgerStore, LockRun, RunLock};
 pub use mcp::{
-    McpCall, McpClient, McpConnection, McpConnector, McpDefinition, McpError, McpErrorKind,
-    McpHints, McpList, McpPrompt, McpResource, McpResult, McpScope, McpServerInfo, McpTool,
-    McpToolFilter, McpTransport,
+    McpCache, McpCall, McpClient, McpConnection, McpConnector, McpDefinition, McpDefinitions,
+    McpError, McpErrorKind, McpHints, McpList, McpOffer, McpPrompt, McpResource, McpResult,
+    McpScope, McpServerInfo, McpTool, McpToolFilter, McpTransport,
 };
 pub use model::{
     AccountId, AccountLimits, AttemptFailure, CacheRetention, FailureCause, MinuteLimits,
@@ -85,9 +85,9 @@ pub use spawner::{
 pub use syntax::{Syntax, SyntaxError, SyntaxMatch, SyntaxPattern};
 pub use tools::{
     AGENT_SCHEME, ARTIFACT_SCHEME, Access, AccessClass, Artifact, ArtifactStore, Artifacts,
-    ChangeShown, CommandShell, Concurrency, InputFiles, SessionPurpose, Tool, ToolBuildError,
-    ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolRunner,
-    ToolSpec, Visibility,
+    ChangeShown, CommandShell, Concurrency, InputFiles, LiveTools, SessionPurpose, Tool,
+    ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
+    ToolRunner, ToolSpec, Visibility,
 };
 pub use trusted_rules::{NoTrustedRules, TrustedRules};
 pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};

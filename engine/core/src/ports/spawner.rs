@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use protocol::{
-    ApprovalMode, Approvals, ChangeSummary, ModelRoute, Spawns, Subagent, TaskLimits, Usage,
+    ApprovalMode, Approvals, ChangeSummary, ModelRoute, ServerChoice, Spawns, Subagent, TaskLimits,
+    Usage,
 };
 use serde_json::Value;
 
@@ -96,6 +97,8 @@ pub struct Caller {
     pub lineage: Lineage,
     /// The names of the tools that the caller has.
     pub tools: Vec<String>,
+    /// The MCP servers that it uses.
+    pub servers: ServerChoice,
     /// The folder of the caller's artifacts, which keeps the results of its subagents.
     pub artifacts: PathBuf,
 }

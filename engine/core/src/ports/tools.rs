@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{Content, TaskName, ToolCall};
+use protocol::{Content, Failure, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{
@@ -100,7 +100,7 @@ pub enum Visibility {
     Declared,
     /// The tool is declared where the session names it. A scripted model has it anyway.
     OnRequest,
-    /// The tool is not declared. Only a scripted model calls it.
+    /// The tool is not declared, and can be called by its name.
     Hidden,
 }
 
@@ -126,6 +126,11 @@ pub enum AccessClass {
         command: String,
         /// The folder it starts in, as written by the model; empty for that of the session.
         folder: String,
+    },
+    /// The call has a server do something, which may be anything.
+    Server {
+        /// The server, its tool and the arguments, for people.
+        what: String,
     },
 }
 
@@ -238,6 +243,15 @@ pub trait ToolFactory: Send + Sync {
     async fn build(&self, env: &ToolEnv) -> Vec<Result<Arc<dyn Tool>, ToolBuildError>>;
 }
 
+/// Tools of a session that change while it lives.
+pub trait LiveTools: Send + Sync {
+    /// Returns the number of changes so far.
+    fn version(&self) -> u64;
+
+    /// Returns the tools at this moment. `taken` are names that they must not have.
+    fn tools(self: Arc<Self>, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>>;
+}
+
 /// The environment of the tools of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolEnv {
@@ -294,7 +308,17 @@ pub struct ToolBuildError {
 /// Runs the tool calls of one session.
 #[async_trait]
 pub trait ToolRunner: Send + Sync {
-    /// Returns the declarations of the tools for the model, always in the same order.
+    /// Brings the tools up to date before a request: waits, for a bounded time, for those that are about to
+    /// start.
+    ///
+    /// # Errors
+    /// The session cannot work without a tool that it has not.
+    async fn refresh(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Returns the declarations of the tools that the model has at this moment. Their order changes only with
+    /// the tools.
     fn declarations(&self) -> Arc<[ToolDeclaration]>;
 
     /// Returns how each of `calls` accesses its surroundings, in the same order.
@@ -366,6 +390,9 @@ pub trait Artifacts: Send + Sync {
 
     /// Returns the size of an artifact in bytes.
     async fn size(&self, artifact: &Artifact) -> io::Result<u64>;
+
+    /// Creates the file of an artifact that was reserved.
+    async fn write(&self, artifact: &Artifact, text: String) -> io::Result<()>;
 
     /// Reads up to `most` bytes from `offset`.
     async fn read(&self, artifact: &Artifact, offset: u64, most: u64) -> io::Result<Vec<u8>>;

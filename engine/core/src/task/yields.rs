@@ -97,6 +97,7 @@ mod tests {
             context: None,
             approvals: Default::default(),
             subagent: None,
+            servers: Default::default(),
         })
     }
 

@@ -148,6 +148,9 @@ impl CallGate {
                 let target = |path: &str| resolved.get(path).cloned().unwrap_or(Target::Unknown);
                 (command, vec![subject], CallRequest::exec(name, parts, target))
             }
+            AccessClass::Server { what } => {
+                (what, vec![other_call(name, call, &[])], CallRequest::server(name))
+            }
         };
         let decision = self.policy.decide(&request);
         Decided { what, folder: shown_folder, subjects, decision, request: Some(request) }

@@ -3,10 +3,12 @@
 
 mod call_gate;
 mod interrupted;
+mod live_tool_set;
 mod repairs;
 mod resolve;
 mod tool_set;
 
 pub use call_gate::{CallGate, Decided, Subject};
 pub use interrupted::interrupted_result;
+pub use live_tool_set::LiveToolSet;
 pub use tool_set::ToolSet;

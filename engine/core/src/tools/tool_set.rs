@@ -12,8 +12,8 @@ use super::resolve::Resolve;
 use crate::failpoint;
 use crate::fault::Faults;
 use crate::ports::{
-    Access, AccessClass, Background, CommandOwner, CommandShell, PendingSlot, Schema, Schemas,
-    Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome, ToolOutput, ToolSpec,
+    Access, AccessClass, AnyValue, Background, CommandOwner, CommandShell, PendingSlot, Schema,
+    Schemas, Tool, ToolBuildError, ToolContext, ToolDeclaration, ToolOutcome, ToolOutput, ToolSpec,
     Visibility, WorkspaceView,
 };
 
@@ -29,6 +29,7 @@ pub struct ToolSet {
 }
 
 /// A tool and the compiled schema of its arguments.
+#[derive(Clone)]
 struct ToolEntry {
     tool: Arc<dyn Tool>,
     schema: Arc<dyn Schema>,
@@ -60,10 +61,31 @@ impl ToolSet {
                 Err(error) => left_out.push(error),
             }
         }
+        (Self::of(entries, pending, faults), left_out)
+    }
+
+    fn of(entries: Vec<ToolEntry>, pending: PendingSlot, faults: Faults) -> Self {
         let declared = entries.iter().map(ToolEntry::spec);
         let declared = declared.filter(|spec| spec.visibility != Visibility::Hidden);
         let declarations = declared.map(declaration).collect();
-        (Self { entries, declarations, pending, faults }, left_out)
+        Self { entries, declarations, pending, faults }
+    }
+
+    /// Returns the set with further tools at its end. Where one has an invalid schema, its arguments are not
+    /// checked: that is up to the program that has the tool.
+    #[must_use]
+    pub(super) fn with(&self, tools: Vec<Arc<dyn Tool>>, schemas: &dyn Schemas) -> Self {
+        let further = tools.into_iter().map(|tool| {
+            let schema = schemas.compile(checked_against(tool.spec()));
+            ToolEntry { tool, schema: schema.unwrap_or_else(|_invalid| Arc::new(AnyValue)) }
+        });
+        let entries = self.entries.iter().cloned().chain(further).collect();
+        Self::of(entries, self.pending(), self.faults.clone())
+    }
+
+    /// Returns the names of all tools, also of those that are not declared.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        self.entries.iter().map(|entry| entry.spec().name.clone()).collect()
     }
 
     /// Returns what keeps the action that a call leaves pending.

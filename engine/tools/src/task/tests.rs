@@ -82,6 +82,7 @@ fn subagents(spawner: &Arc<Echoes>) -> Subagents {
         ask: None,
         lineage: Lineage::default(),
         tools: Vec::new(),
+        servers: Default::default(),
         artifacts: "/artifacts".into(),
     };
     Subagents { spawner: Arc::<Echoes>::clone(spawner), caller: Arc::new(caller) }

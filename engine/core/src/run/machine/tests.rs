@@ -622,6 +622,7 @@ fn what_would_ask_an_account_that_cannot_be_used_any_more_is_not_started() {
             approvals: Default::default(),
             fallback: Vec::new(),
             subagent: None,
+            servers: Default::default(),
         };
         TaskSpec { work: agent.into(), ..spec(name, &[]) }
     };

@@ -1,0 +1,13 @@
+//! The MCP servers of sessions: which are defined, which of them may start, and with which values.
+
+mod definition;
+mod engine_ports;
+mod environment;
+mod project;
+mod resolve;
+mod servers;
+mod values;
+
+pub use definition::definition_lines;
+pub(crate) use project::{ProjectServer, servers_of_project};
+pub use servers::{ListedServer, McpServers, ServerState};
