@@ -9,3 +9,4 @@ mod options;
 pub(super) mod print;
 mod saved;
 mod scripts;
+mod servers;
