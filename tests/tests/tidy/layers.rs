@@ -37,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "regatta-engine",
             "regatta-exec",
             "regatta-isolation",
+            "regatta-peers",
             "regatta-protocol",
             "regatta-providers",
             "regatta-schema",
