@@ -19,6 +19,7 @@ mod panics;
 mod prepared_tools;
 mod registry_steps;
 mod run_questions;
+mod servers;
 mod session_branches;
 mod session_handle;
 mod session_states;

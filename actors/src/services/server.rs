@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 
 use super::server_client::ServerClient;
-use super::server_handle::ServerSnapshot;
+use super::server_snapshot::ServerSnapshot;
 use crate::deps::McpPorts;
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};

@@ -90,7 +90,8 @@ and never shown.";
 
 pub(super) const TRUST: &str = "\
 Shows which settings of .regatta/config.yml at the root of the repository run
-commands or allow more than your own settings, and asks whether you trust them.
+commands or allow more than your own settings, and which MCP servers of its
+files would start, and asks whether you trust them.
 
 Examples:
   regatta trust
@@ -98,8 +99,9 @@ Examples:
   regatta trust --list
   regatta trust --revoke
   regatta trust --revoke isolation.setup 'bash(make *)'
+  regatta trust --revoke mcp.github
 
-Such settings have no effect until you trust them, and none after a change of
+Such settings and servers have no effect until you trust them, and none after a change of
 their value or of a file that their commands run. The other settings need no
 trust. --list and --revoke include the rules that you have made with `always`
 (docs/approvals.md).";

@@ -8,6 +8,7 @@ mod globals;
 mod help_text;
 mod launch;
 mod limit_setting;
+mod mcp;
 mod models;
 mod option_groups;
 mod parse;
@@ -30,6 +31,7 @@ pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use launch::{LaunchArgs, OutputMode};
 pub use limit_setting::LimitSetting;
+pub use mcp::{McpAddArgs, McpArgs, McpCommand, McpRemoveArgs, ServerFileChoice, TransportChoice};
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };

@@ -22,7 +22,7 @@ const SESSION: &[Group] = &[
 ];
 
 const RUN: &[Group] = &[
-    ("Tasks", "exec model each plan | name schema chunk null agent approval_mode"),
+    ("Tasks", "exec model each plan | name schema chunk null agent approval_mode servers"),
     ("Run", "jobs setup carry dry_run | limits label fail_fast repo_list notify"),
     ("Workspaces", "| no_carry isolation pass_env"),
     ("Landing", "merge commands | onto resolve land union timeout anyway allow_loss"),

@@ -21,7 +21,7 @@ use super::run::RunResult;
 use super::run_models::{add_known_models, known_models};
 use super::{
     agents, apply, config as settings_list, conflicts, demo, diff, discard, dry_run, gates, gc,
-    group_target, help, launch, login, logs, manual, models, project_settings, resolve_run,
+    group_target, help, launch, login, logs, manual, mcp, models, project_settings, resolve_run,
     resolved_run, results, retry, run, run_group, runs, schema as schemas, show, trust, undo,
 };
 use crate::args::{Arguments, Command, Execution, Globals, Parsed, Resolver, RetryArgs, RunArgs};
@@ -67,6 +67,7 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
         }),
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
         Command::Agents(args) => agents::run(globals, args, &mut out),
+        Command::Mcp(args) => in_runtime(async move |_| mcp::run(globals, args, &mut out).await),
         Command::Gates => gates::run(globals),
         Command::Trust(args) => trust::run(globals, args, &mut out),
         Command::Config(args) => settings_list::run(globals, args, &mut out),

@@ -29,6 +29,8 @@ pub mod login;
 mod login_oauth;
 pub mod logs;
 pub mod manual;
+mod mcp;
+mod mcp_changes;
 mod model_notes;
 pub mod models;
 mod models_refresh;

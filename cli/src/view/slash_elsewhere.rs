@@ -7,7 +7,6 @@ use crate::render::one_line;
 
 const CONFIG: &str =
     "`regatta config`, in a shell, lists the settings; <SETTINGS FILE> changes them";
-const NO_MCP: &str = "MCP servers are not implemented yet; bash runs programs";
 const NO_EXTENSION: &str =
     "extensions are not implemented yet; AGENTS.md has what each model reads";
 const CONTEXT: &str = "AGENTS.md in the folder has what each model reads";
@@ -54,7 +53,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("list", "/resume"),
     ("login", "`regatta login PROVIDER` stores a key"),
     ("logout", "`regatta logout PROVIDER` removes a key"),
-    ("mcp", NO_MCP),
+    ("mcp", "`regatta mcp`, in a shell, lists the servers and changes them"),
     ("memory", CONTEXT),
     ("mention", "@FILE in the input sends the file"),
     ("mode", "/approvals"),

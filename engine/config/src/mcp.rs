@@ -16,6 +16,7 @@ pub use entry::{
     ServerProgram, ServerScope, ServerWarning, UrlKind,
 };
 pub use files::{Sought, discover};
+pub use server::check_server;
 pub use user_file::{ServerFile, ServerFileError, is_server_name};
 
 #[cfg(test)]

@@ -88,7 +88,10 @@ pub(crate) async fn agree(
         Err(_elapsed) => {
             let what = format!("did not answer the first request within {time:?}");
             let error = subject.error_with_stderr(McpErrorKind::NoAnswer, what);
-            let next = if time == SILENCE { Next::Request } else { Next::Nothing };
+            let next = match (&definition.transport, way) {
+                (McpTransport::Http { .. }, Way::Discover) => Next::Request,
+                _ => Next::Nothing,
+            };
             Err(Refusal { error, next })
         }
     }

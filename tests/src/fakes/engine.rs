@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use super::{
     FakeArtifacts, FakeCommands, FakeGateStore, FakeLedger, FakeLogs, FakeModels, FakeRepository,
-    FakeTools, Trace,
+    FakeServers, FakeTools, Trace,
 };
 
 /// Always the same time.
@@ -185,7 +185,7 @@ impl TestEngine {
 
     /// Opens an engine whose models have the tools of `more` beside the fake ones.
     pub async fn with_tools(jobs: usize, more: Vec<Arc<dyn ToolFactory>>) -> Self {
-        Self::open_asking(jobs, "", Duration::from_millis(100), None, more).await
+        Self::open_asking((jobs, ""), Duration::from_millis(100), None, more, None).await
     }
 
     /// Opens an engine whose models are `models`, asked as `requests` says, and in which the
@@ -197,7 +197,7 @@ impl TestEngine {
         plan: &str,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking(jobs, plan, Duration::from_millis(100), asked, Vec::new()).await
+        Self::open_asking((jobs, plan), Duration::from_millis(100), asked, Vec::new(), None).await
     }
 
     /// Opens an engine whose models are `models`, with the tools of `more` beside the fake ones.
@@ -207,21 +207,27 @@ impl TestEngine {
         more: Vec<Arc<dyn ToolFactory>>,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking(1, "", Duration::from_millis(100), asked, more).await
+        Self::open_asking((1, ""), Duration::from_millis(100), asked, more, None).await
+    }
+
+    /// Opens an engine with these MCP servers, in which the faults of `plan` strike.
+    pub async fn with_servers(jobs: usize, plan: &str, servers: &FakeServers) -> Self {
+        let (grace, more) = (Duration::from_millis(100), Vec::new());
+        Self::open_asking((jobs, plan), grace, None, more, Some(servers)).await
     }
 
     async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
-        Self::open_asking(jobs, plan, grace, None, Vec::new()).await
+        Self::open_asking((jobs, plan), grace, None, Vec::new(), None).await
     }
 
     /// # Panics
     /// When the engine cannot be opened.
     async fn open_asking(
-        jobs: usize,
-        plan: &str,
+        (jobs, plan): (usize, &str),
         grace: Duration,
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
         more: Vec<Arc<dyn ToolFactory>>,
+        servers: Option<&FakeServers>,
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let trace = Trace::default();
@@ -248,7 +254,7 @@ impl TestEngine {
             models: asked,
             gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
-            mcp: None,
+            mcp: servers.map(FakeServers::ports),
             spawner: None,
             artifacts: Arc::new(FakeArtifacts::default()),
             absences: Arc::default(),

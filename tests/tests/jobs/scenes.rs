@@ -9,9 +9,13 @@ use actors::Submission;
 use engine::exit_code::Interruption;
 use engine::ports::{AttemptFailure, CancelLevel, FailureCause, ModelEvent};
 use engine::request::RequestPolicy;
-use protocol::{AgentEnd, EventKind, FailureClass, Outcome, RunSpec, SessionEvent, TaskSpec};
+use protocol::{
+    AgentEnd, EventKind, FailureClass, Outcome, RunSpec, ServerChoice, SessionEvent, TaskSpec, Work,
+};
 use serde_json::json;
-use tests::fakes::{FakeAccounts, TestEngine, TestSession, agent, input, silent, task, yields};
+use tests::fakes::{
+    FakeAccounts, FakeServers, TestEngine, TestSession, agent, input, server, silent, task, yields,
+};
 
 /// What goes on in the engine.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +46,8 @@ pub(super) enum Scene {
     Session,
     /// A session without a task is compacted.
     Compaction,
+    /// An agent calls tools of an MCP server, which changes its tools, ends once and is started again.
+    Server,
 }
 
 /// Waits for `what`, unless nothing goes on any more.
@@ -58,6 +64,9 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
     }
     let mut engine = match scene {
         Scene::LimitedAgents => limited(&plan).await,
+        Scene::Server => {
+            TestEngine::with_servers(1, &plan, &FakeServers::of(vec![server("s")])).await
+        }
         _ => TestEngine::with_faults(1, &plan).await,
     };
     let commands = || vec![task("one", "yield"), task("two", "yield")];
@@ -91,6 +100,14 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
         }
         Scene::Session => converse(&engine).await,
         Scene::Compaction => compact(&engine).await,
+        Scene::Server => {
+            let words = "use mcp__s_change {}; use mcp__s_die {}; use mcp__s_echo {}; yield 1";
+            let mut one = agent("one", words);
+            if let Work::Agent(agent) = &mut one.work {
+                agent.servers = ServerChoice::All;
+            }
+            run(&mut engine, vec![one]).await
+        }
     };
     let (repository, faults) = (engine.repository.clone(), engine.faults.clone());
     let captured = repository.captured().len();

@@ -8,7 +8,7 @@ const YOLO: &str = "--approval-mode yolo (no question before a tool call)";
 const IN_COPY: &str = "leave it out: each task works in a copy";
 const ALL_TOOLS: &str = "leave it out: a task has all tools and works in a copy";
 const SEARCH: &str = "leave it out: the model fetches pages with curl";
-const NO_MCP: &str = "leave it out: MCP servers are not implemented yet";
+const NO_MCP: &str = "leave it out: `regatta mcp` lists the servers";
 const NO_EXTENSION: &str = "leave it out: extensions are not implemented yet";
 
 /// The options, separated by blanks; `NAME=VALUE` is an option with this value only, where `KEY=` stands for a

@@ -3,11 +3,16 @@
 mod definition;
 mod engine_ports;
 mod environment;
+mod probe;
 mod project;
 mod resolve;
 mod servers;
 mod values;
 
 pub use definition::definition_lines;
+pub use probe::{ProbedServer, probe};
 pub(crate) use project::{ProjectServer, servers_of_project};
 pub use servers::{ListedServer, McpServers, ServerState};
+
+#[cfg(test)]
+mod tests;

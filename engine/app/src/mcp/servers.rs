@@ -89,6 +89,12 @@ impl ListedServer {
         definition(&self.entry)
     }
 
+    /// Returns whether it stands in a file of another program.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.entry.place.program != ServerProgram::Regatta
+    }
+
     /// Returns the digest of its definition, to which it is bound where the user enables it.
     #[must_use]
     pub fn definition_digest(&self) -> String {
@@ -143,6 +149,12 @@ impl McpServers {
             }
         }
         (definitions, warnings)
+    }
+
+    /// Returns the root of the project.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Returns the definition of a server, with every value resolved.

@@ -1,0 +1,79 @@
+//! Connects to one server, to see what it is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use engine::ports::{McpClient, McpConnector as _, McpDefinition, McpList, McpServerInfo, McpTool};
+use exec::Processes;
+use peers::Connector;
+use protocol::Question;
+use tokio::time::{Instant, timeout};
+
+use crate::error::{Error, ErrorKind};
+use crate::launcher;
+
+/// What a server says about itself.
+#[derive(Debug)]
+pub struct ProbedServer {
+    /// Its program, its version and the revision that it speaks.
+    pub info: McpServerInfo,
+    /// Its tools, also those that the definition does not offer.
+    pub tools: Vec<McpTool>,
+    /// How long it took until it had listed them.
+    pub time: Duration,
+}
+
+/// Connects to a server, lists its tools and ends it.
+///
+/// # Errors
+/// The server cannot be used, or did not list its tools in the time that its definition gives it to start.
+pub async fn probe(definition: &McpDefinition, roots: Vec<PathBuf>) -> Result<ProbedServer, Error> {
+    launcher::check_prepared()?;
+    let failed = || {
+        let what = format!("cannot use the MCP server `{}`", definition.name);
+        Error::new(ErrorKind::Machine, what)
+    };
+    let begun = Instant::now();
+    let processes = Processes::new(launcher::launcher());
+    let connector = Connector::new(move || Arc::new(processes.owner()));
+    let listed = async {
+        let connection = connector.connect(definition, Arc::new(Visitor(roots))).await?;
+        let tools = connection.tools().await;
+        let probed = tools.map(|tools| ProbedServer {
+            info: connection.info().clone(),
+            tools,
+            time: begun.elapsed(),
+        });
+        connection.close().await;
+        probed
+    };
+    match timeout(definition.startup_timeout, listed).await {
+        Ok(probed) => probed.map_err(|error| failed().because(error.message)),
+        Err(_elapsed) => {
+            let limit = definition.startup_timeout.as_millis();
+            Err(failed()
+                .because(format!("it did not list its tools in {limit} ms"))
+                .hint("`startupTimeout`, in milliseconds, gives it more time"))
+        }
+    }
+}
+
+/// A client that asks for nothing and answers no question.
+struct Visitor(Vec<PathBuf>);
+
+#[async_trait]
+impl McpClient for Visitor {
+    fn roots(&self) -> Vec<PathBuf> {
+        self.0.clone()
+    }
+
+    fn changed(&self, _list: McpList) {}
+
+    fn logged(&self, _line: String) {}
+
+    async fn ask(&self, _question: Question) -> Option<String> {
+        None
+    }
+}
