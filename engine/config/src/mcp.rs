@@ -3,10 +3,11 @@
 
 mod edit;
 mod entry;
+mod file_table;
 mod files;
 mod jsonc;
 mod lines;
-mod places;
+
 mod server;
 mod toml_tree;
 mod user_file;

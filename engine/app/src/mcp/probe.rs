@@ -39,7 +39,7 @@ pub async fn probe(definition: &McpDefinition, roots: Vec<PathBuf>) -> Result<Pr
     let processes = Processes::new(launcher::launcher());
     let connector = Connector::new(move || Arc::new(processes.owner()));
     let listed = async {
-        let connection = connector.connect(definition, Arc::new(Visitor(roots))).await?;
+        let connection = connector.connect(definition, Arc::new(ProbingClient(roots))).await?;
         let tools = connection.tools().await;
         let probed = tools.map(|tools| ProbedServer {
             info: connection.info().clone(),
@@ -61,10 +61,10 @@ pub async fn probe(definition: &McpDefinition, roots: Vec<PathBuf>) -> Result<Pr
 }
 
 /// A client that asks for nothing and answers no question.
-struct Visitor(Vec<PathBuf>);
+struct ProbingClient(Vec<PathBuf>);
 
 #[async_trait]
-impl McpClient for Visitor {
+impl McpClient for ProbingClient {
     fn roots(&self) -> Vec<PathBuf> {
         self.0.clone()
     }

@@ -9,7 +9,7 @@ use protocol::{quote_within, utf8_text};
 use super::entry::{
     EnabledServer, ServerCatalog, ServerLevel, ServerPlace, ServerProgram, ServerWarning,
 };
-use super::places::{Folder, Format, PLACES, Place};
+use super::file_table::{DefinitionFile, FILES, Folder, Format};
 use super::server::server;
 use super::{jsonc, toml_tree};
 use crate::data_paths::DataPaths;
@@ -51,10 +51,10 @@ pub fn discover(
         catalog: ServerCatalog::default(),
         of_user: BTreeSet::new(),
     };
-    let of_user = PLACES.iter().filter_map(|place| search.file_of_user(place));
+    let of_user = FILES.iter().filter_map(|place| search.file_of_user(place));
     search.of_user = of_user.filter_map(|file| fs::canonicalize(file).ok()).collect();
-    let is_sought = |place: &&Place| sought == Sought::All || place.folder != Folder::Home;
-    PLACES.iter().filter(is_sought).for_each(|place| search.add(place));
+    let is_sought = |place: &&DefinitionFile| sought == Sought::All || place.folder != Folder::Home;
+    FILES.iter().filter(is_sought).for_each(|place| search.add(place));
     search.catalog
 }
 
@@ -68,7 +68,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn file_of_user(&self, place: &Place) -> Option<PathBuf> {
+    fn file_of_user(&self, place: &DefinitionFile) -> Option<PathBuf> {
         match place.folder {
             Folder::Config => Some(self.places.mcp_file()),
             Folder::Home => Some(self.places.home()?.join(place.path)),
@@ -77,7 +77,7 @@ impl Search<'_> {
     }
 
     /// Returns the nearest file, from the working folder up to the root of the project.
-    fn file_of_project(&self, place: &Place) -> Option<PathBuf> {
+    fn file_of_project(&self, place: &DefinitionFile) -> Option<PathBuf> {
         let inside = self.folder.ancestors().take_while(|it| it.starts_with(&self.root));
         let mut files = inside.map(|it| it.join(place.path));
         let file = files.find(|file| file.symlink_metadata().is_ok())?;
@@ -86,7 +86,7 @@ impl Search<'_> {
     }
 
     /// Adds the servers of the file at a place, if it is there.
-    fn add(&mut self, place: &Place) {
+    fn add(&mut self, place: &DefinitionFile) {
         let (file, level) = match place.folder {
             Folder::Project => (self.file_of_project(place), ServerLevel::Project),
             Folder::Config | Folder::Home => (self.file_of_user(place), ServerLevel::User),
@@ -132,7 +132,13 @@ impl Search<'_> {
         Ok(Some(text))
     }
 
-    fn add_servers(&mut self, place: &Place, level: ServerLevel, file: &Path, root: &Node) {
+    fn add_servers(
+        &mut self,
+        place: &DefinitionFile,
+        level: ServerLevel,
+        file: &Path,
+        root: &Node,
+    ) {
         let own = place.program == ServerProgram::Regatta && level == ServerLevel::User;
         if own {
             self.read_choices(file, root);
