@@ -50,11 +50,17 @@ impl Terms {
 
 /// How waiting for an answer ended.
 enum Waited {
-    Answered(Result<ServerResult, ServiceError>),
+    Answered(Box<Result<ServerResult, ServiceError>>),
     Gone,
     Silent(Duration),
     Late,
     Cancelled,
+}
+
+impl Waited {
+    fn answered(answer: Result<ServerResult, ServiceError>) -> Self {
+        Self::Answered(Box::new(answer))
+    }
 }
 
 impl Requests {
@@ -137,12 +143,12 @@ impl Requests {
             tokio::select! {
                 biased;
                 answer = &mut *answer => {
-                    return answer.map_or(Waited::Gone, Waited::Answered);
+                    return answer.map_or(Waited::Gone, Waited::answered);
                 }
                 () = terms.cancel.cancelled() => return Waited::Cancelled,
                 () = self.subject.link.ending.ended() => {
                     // What was received before the end has been passed on.
-                    return answer.try_recv().map_or(Waited::Gone, Waited::Answered);
+                    return answer.try_recv().map_or(Waited::Gone, Waited::answered);
                 }
                 () = beat.notified() => silence.as_mut().reset(Instant::now() + terms.silence),
                 () = &mut silence => return Waited::Silent(terms.silence),
@@ -155,8 +161,10 @@ impl Requests {
         let has_begun = self.subject.link.has_begun(id);
         let gone = if has_begun { McpErrorKind::NoAnswer } else { McpErrorKind::NotSent };
         let error = match waited {
-            Waited::Answered(Ok(answer)) => return Ok(answer),
-            Waited::Answered(Err(error)) => error,
+            Waited::Answered(answer) => match *answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            },
             Waited::Gone => ServiceError::TransportClosed,
             Waited::Silent(time) => {
                 let what = format!("did not answer within {time:?}");

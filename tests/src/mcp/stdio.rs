@@ -59,7 +59,7 @@ behaviours! {
     ExitsInCall = "exits-in-call",
     /// It writes without end, and no line break.
     Flood = "flood",
-    /// It writes megabytes to its standard error before each answer.
+    /// It writes 600 KB to its standard error before each answer.
     StderrFlood = "stderr-flood",
     /// It answers under other ids.
     WrongIds = "wrong-ids",
@@ -166,7 +166,7 @@ impl Server {
                 std::process::exit(7);
             }
             (StdioBehaviour::StderrFlood, _) => {
-                eprint_line(&"flood\n".repeat(500_000));
+                eprint_line(&"flood\n".repeat(100_000));
             }
             (StdioBehaviour::Noise, _) => {
                 println_raw("starting … {not json}\n{not json either\n\n")?

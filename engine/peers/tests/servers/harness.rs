@@ -136,15 +136,13 @@ pub(crate) fn text(result: &McpResult) -> &str {
     }
 }
 
-/// Connects, lists the tools, calls one, and closes. Returns what came of it.
-pub(crate) async fn drive(definition: McpDefinition) -> String {
+/// Connects, lists the tools, calls one that may be silent for `timeout`, and closes. Returns what came of it.
+pub(crate) async fn drive(definition: McpDefinition, timeout: Duration) -> String {
     let used = async {
         let (connection, _person) = connect(&definition).await?;
         let tools = connection.tools().await?;
         let names: BTreeSet<_> = tools.iter().map(|tool| &tool.name[..]).collect();
-        let mut said = McpCall { timeout: definition.timeout, ..call("echo") };
-        said.tool = "echo".to_owned();
-        let result = called(&connection, said).await?;
+        let result = called(&connection, McpCall { timeout, ..call("echo") }).await?;
         let names = names.into_iter().collect::<Vec<_>>().join(" ");
         let came = format!("{}: {names}: {}", connection.info().protocol, text(&result));
         let began = std::time::Instant::now();
