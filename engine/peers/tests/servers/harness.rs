@@ -22,6 +22,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(crate) struct Person {
     pub(crate) answer: Option<&'static str>,
+    /// How long a question is thought about.
+    pub(crate) thinks: Duration,
     pub(crate) seen: Mutex<Seen>,
 }
 
@@ -60,6 +62,7 @@ impl McpClient for Person {
 
     async fn ask(&self, question: Question) -> Option<String> {
         self.seen.lock().unwrap().asked.push(question.text);
+        tokio::time::sleep(self.thinks).await;
         self.answer.map(str::to_owned)
     }
 }
@@ -110,7 +113,7 @@ fn definition(transport: McpTransport) -> McpDefinition {
 pub(crate) async fn connect(
     definition: &McpDefinition,
 ) -> Result<(Arc<dyn McpConnection>, Arc<Person>), McpError> {
-    let person = Arc::new(Person { answer: Some("accept"), seen: Mutex::default() });
+    let person = Arc::new(Person { answer: Some("accept"), ..Person::default() });
     let client = Arc::clone(&person);
     Ok((connector().connect(definition, client).await?, person))
 }
