@@ -59,7 +59,7 @@ behaviours! {
     ExitsInCall = "exits-in-call",
     /// It writes without end, and no line break.
     Flood = "flood",
-    /// It writes megabytes to its standard error before each answer.
+    /// It writes 600 KB to its standard error before each answer.
     StderrFlood = "stderr-flood",
     /// It answers under other ids.
     WrongIds = "wrong-ids",
@@ -101,8 +101,13 @@ pub fn serve_stdio(behaviour: StdioBehaviour) -> io::Result<()> {
         StdioBehaviour::WrongRevision => Revision::Initialize("1999-01-01"),
         _ => Revision::Initialize("2025-06-18"),
     };
-    let server =
-        Server { behaviour, answers: Answers::new(revision), input: io::stdin(), grandchild: None };
+    let server = Server {
+        behaviour,
+        answers: Answers::new(revision),
+        input: io::stdin(),
+        grandchild: None,
+        listener: Value::Null,
+    };
     match behaviour {
         StdioBehaviour::Exits => {
             eprint_line("\u{1b}[31mcannot find API_KEY");
@@ -130,6 +135,8 @@ struct Server {
     answers: Answers,
     input: Stdin,
     grandchild: Option<u32>,
+    /// The id of the subscription of the client.
+    listener: Value,
 }
 
 impl Server {
@@ -166,7 +173,7 @@ impl Server {
                 std::process::exit(7);
             }
             (StdioBehaviour::StderrFlood, _) => {
-                eprint_line(&"flood\n".repeat(500_000));
+                eprint_line(&"flood\n".repeat(100_000));
             }
             (StdioBehaviour::Noise, _) => {
                 println_raw("starting … {not json}\n{not json either\n\n")?
@@ -176,6 +183,9 @@ impl Server {
                 return say(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
             }
             (_, "tools/call") => return self.call(request),
+            (_, "subscriptions/listen") if self.answers.revision == Revision::Newest => {
+                return self.listen(request);
+            }
             (_, "notifications/cancelled") => {
                 let data = format!("cancelled {}", request["params"]["requestId"]);
                 let params = json!({"level": "info", "data": data});
@@ -212,8 +222,12 @@ impl Server {
             }
             Some("change") => {
                 self.answers.changes += 1;
-                notify("notifications/tools/list_changed", &json!({}))?;
+                let listener = json!({"io.modelcontextprotocol/subscriptionId": self.listener});
+                notify("notifications/tools/list_changed", &json!({"_meta": listener}))?;
                 "changed".to_owned()
+            }
+            Some("ask") if self.answers.revision == Revision::Newest => {
+                return self.ask_for_input(request);
             }
             Some("ask") => {
                 let schema = json!({"type": "object", "properties": {
@@ -246,8 +260,40 @@ impl Server {
                 return say(&answer);
             }
         };
-        let result = json!({"content": [{"type": "text", "text": text}]});
+        let mut result = json!({"content": [{"type": "text", "text": text}]});
+        if self.answers.revision == Revision::Newest {
+            result["resultType"] = json!("complete");
+        }
         say(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+    }
+
+    /// Answers a call that needs input, as the newest revision has it: the client sends the call again, with the
+    /// input and the state of the server.
+    fn ask_for_input(&self, request: &Value) -> io::Result<()> {
+        let params = &request["params"];
+        let result = match params.get("inputResponses") {
+            Some(input) => {
+                let text = format!("{input} {}", params["requestState"]);
+                json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
+            }
+            None => {
+                let schema = json!({"type": "object", "properties": {
+                    "name": {"type": "string", "default": "ada"},
+                }});
+                let form = json!({"mode": "form", "message": "Who?", "requestedSchema": schema});
+                let wanted = json!({"who": {"method": "elicitation/create", "params": form}});
+                json!({"resultType": "input_required", "inputRequests": wanted, "requestState": "s1"})
+            }
+        };
+        say(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+    }
+
+    /// Begins a subscription, as the newest revision has it.
+    fn listen(&mut self, request: &Value) -> io::Result<()> {
+        self.listener = request["id"].clone();
+        let meta = json!({"io.modelcontextprotocol/subscriptionId": self.listener});
+        let params = json!({"_meta": meta, "notifications": request["params"]["notifications"]});
+        notify("notifications/subscriptions/acknowledged", &params)
     }
 
     /// Asks the client, and returns its result or its error.

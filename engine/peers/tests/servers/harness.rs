@@ -22,6 +22,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(crate) struct Person {
     pub(crate) answer: Option<&'static str>,
+    /// How long a question is thought about.
+    pub(crate) thinks: Duration,
     pub(crate) seen: Mutex<Seen>,
 }
 
@@ -60,6 +62,7 @@ impl McpClient for Person {
 
     async fn ask(&self, question: Question) -> Option<String> {
         self.seen.lock().unwrap().asked.push(question.text);
+        tokio::time::sleep(self.thinks).await;
         self.answer.map(str::to_owned)
     }
 }
@@ -110,7 +113,7 @@ fn definition(transport: McpTransport) -> McpDefinition {
 pub(crate) async fn connect(
     definition: &McpDefinition,
 ) -> Result<(Arc<dyn McpConnection>, Arc<Person>), McpError> {
-    let person = Arc::new(Person { answer: Some("accept"), seen: Mutex::default() });
+    let person = Arc::new(Person { answer: Some("accept"), ..Person::default() });
     let client = Arc::clone(&person);
     Ok((connector().connect(definition, client).await?, person))
 }
@@ -136,15 +139,13 @@ pub(crate) fn text(result: &McpResult) -> &str {
     }
 }
 
-/// Connects, lists the tools, calls one, and closes. Returns what came of it.
-pub(crate) async fn drive(definition: McpDefinition) -> String {
+/// Connects, lists the tools, calls one that may be silent for `timeout`, and closes. Returns what came of it.
+pub(crate) async fn drive(definition: McpDefinition, timeout: Duration) -> String {
     let used = async {
         let (connection, _person) = connect(&definition).await?;
         let tools = connection.tools().await?;
         let names: BTreeSet<_> = tools.iter().map(|tool| &tool.name[..]).collect();
-        let mut said = McpCall { timeout: definition.timeout, ..call("echo") };
-        said.tool = "echo".to_owned();
-        let result = called(&connection, said).await?;
+        let result = called(&connection, McpCall { timeout, ..call("echo") }).await?;
         let names = names.into_iter().collect::<Vec<_>>().join(" ");
         let came = format!("{}: {names}: {}", connection.info().protocol, text(&result));
         let began = std::time::Instant::now();

@@ -5,16 +5,16 @@ use std::time::Duration;
 use tests::mcp::{HttpBehaviour, HttpMcpServer, StdioBehaviour};
 use tokio::task::JoinSet;
 
-use crate::harness::{drive, over_http, program};
+use crate::harness::{PATIENCE, drive, over_http, program};
 
 /// What each well-behaved server does with [`drive`], but for its revision.
 const WORKS: &str = ": die echo fail steps wait: hi";
 
 /// How long a server that is silent is waited for.
-const SHORT: Duration = Duration::from_millis(700);
+const SHORT: Duration = Duration::from_millis(300);
 
 #[test]
-async fn a_program_that_behaves_badly_ends_with_a_clear_error_or_works() {
+async fn a_program_that_is_odd_works() {
     use StdioBehaviour as Is;
     let old = format!("2025-06-18{WORKS}");
     let new = format!("2026-07-28{WORKS}");
@@ -31,37 +31,53 @@ async fn a_program_that_behaves_badly_ends_with_a_clear_error_or_works() {
         (Is::Grandchild, &old),
         (Is::AnsiNames, "2025-06-18: die echo steps wait: hi"),
         (Is::DeepSchema, "2025-06-18: die echo steps wait: hi"),
+    ] {
+        let (definition, expected) = (program(behaviour), expected.to_owned());
+        driven.spawn(async move {
+            (format!("{behaviour:?}"), drive(definition, PATIENCE).await, expected)
+        });
+    }
+    check(driven).await;
+}
+
+#[test]
+async fn a_program_that_is_hostile_ends_with_a_clear_error() {
+    use StdioBehaviour as Is;
+    let mut driven = JoinSet::new();
+    for (behaviour, kind, expected) in [
         (
             Is::WrongRevision,
-            "NoAnswer: MCP server `box` speaks revision 1999-01-01 of MCP, which is not supported",
+            "NoAnswer",
+            "speaks revision 1999-01-01 of MCP, which is not supported",
         ),
-        (Is::Silent, "NoAnswer: MCP server `box` did not answer the first request within 700ms"),
+        (Is::Silent, "NoAnswer", "did not answer the first request within 300ms"),
         (
             Is::Exits,
-            "NoAnswer: MCP server `box` ended with exit code 3; its standard error ends with:\ncannot find API_KEY\nit got only the environment variables that every server gets and those in `env` of its entry in mcp.json:3",
+            "NoAnswer",
+            "ended with exit code 3; its standard error ends with:\ncannot find API_KEY\nit got only the environment variables that every server gets and those in `env` of its entry in mcp.json:3",
         ),
         (
             Is::ExitsInCall,
-            "NoAnswer: MCP server `box` ended with exit code 7; its standard error ends with:\nit is all over",
+            "NoAnswer",
+            "ended with exit code 7; its standard error ends with:\nit is all over",
         ),
-        (Is::Flood, "NoAnswer: MCP server `box` sent a message of more than 16 MB"),
-        (Is::WrongIds, "NoAnswer: MCP server `box` answered the first request under a wrong id"),
-        (Is::EndlessPages, "NoAnswer: MCP server `box` has endless pages in its list of tools"),
-        (Is::RepeatedPage, "NoAnswer: MCP server `box` repeats a page of its list of tools"),
-        (
-            Is::ManyTools,
-            "NoAnswer: MCP server `box` has more than 10,000 entries in its list of tools",
-        ),
-        (Is::DeepJson, "NoAnswer: MCP server `box` sent JSON that is nested too deeply"),
-        (Is::AsksAndAsks, "NoAnswer: MCP server `box` does not read what it is sent"),
-        (Is::AnsiError, "Answered(7): MCP server `box` answered with error 7: no way"),
+        (Is::Flood, "NoAnswer", "sent a message of more than 16 MB"),
+        (Is::WrongIds, "NoAnswer", "answered the first request under a wrong id"),
+        (Is::EndlessPages, "NoAnswer", "has endless pages in its list of tools"),
+        (Is::RepeatedPage, "NoAnswer", "repeats a page of its list of tools"),
+        (Is::ManyTools, "NoAnswer", "has more than 10,000 entries in its list of tools"),
+        (Is::DeepJson, "NoAnswer", "sent JSON that is nested too deeply"),
+        (Is::AsksAndAsks, "NoAnswer", "does not read what it is sent"),
+        (Is::AnsiError, "Answered(7)", "answered with error 7: no way"),
     ] {
         let mut definition = program(behaviour);
         if behaviour == Is::Silent {
             definition.timeout = SHORT;
         }
-        let expected = expected.to_owned();
-        driven.spawn(async move { (format!("{behaviour:?}"), drive(definition).await, expected) });
+        let expected = format!("{kind}: MCP server `box` {expected}");
+        driven.spawn(async move {
+            (format!("{behaviour:?}"), drive(definition, PATIENCE).await, expected)
+        });
     }
     check(driven).await;
 }
@@ -89,7 +105,7 @@ async fn a_server_over_http_that_behaves_badly_ends_with_a_clear_error_or_works(
         (Is::SessionEnds, &old),
         (Is::LegacyStream, &oldest),
         (Is::LegacyElsewhere(to.clone()), &wanted),
-        (Is::Silent, "NoAnswer: MCP server `box` did not answer the first request within 700ms"),
+        (Is::Silent, "NoAnswer: MCP server `box` did not answer the first request within 300ms"),
         (Is::Status(401), "Unauthorized: MCP server `box` wants a login (HTTP 401)"),
         (Is::Challenge, "Unauthorized: MCP server `box` wants a login (HTTP 401)"),
         (
@@ -101,17 +117,21 @@ async fn a_server_over_http_that_behaves_badly_ends_with_a_clear_error_or_works(
         (Is::Html, "NoAnswer: MCP server `box` answered with text/html instead of JSON"),
         (Is::Redirect(to), &redirected),
         (Is::CutCall, "NoAnswer: MCP server `box` cannot be reached: "),
-        (Is::EndlessEvents, "NoAnswer: MCP server `box` did not answer within 700ms"),
+        (Is::EndlessEvents, "NoAnswer: MCP server `box` did not answer within 300ms"),
         (Is::LongAnswer, "NoAnswer: MCP server `box` sent a message of more than 16 MB"),
     ] {
         let server = HttpMcpServer::start(behaviour.clone()).await.unwrap();
         let mut definition = over_http(&server.url);
-        if matches!(behaviour, Is::Silent | Is::EndlessEvents) {
-            definition.timeout = SHORT;
+        match behaviour {
+            Is::Silent => definition.timeout = SHORT,
+            // As long as it takes to answer what comes after the silence.
+            Is::SilentDiscover => definition.timeout = 4 * SHORT,
+            _ => {}
         }
+        let timeout = if behaviour == Is::EndlessEvents { SHORT } else { PATIENCE };
         let expected = expected.to_owned();
         driven.spawn(async move {
-            let came = drive(definition).await;
+            let came = drive(definition, timeout).await;
             drop(server);
             (format!("{behaviour:?}"), came, expected)
         });

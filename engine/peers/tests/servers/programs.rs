@@ -90,10 +90,12 @@ async fn a_server_may_ask_for_the_roots_and_for_a_form_but_not_for_a_model() {
     assert_eq!(asked("ask").await, r#"{"action":"accept","content":{"name":"ada"}}"#);
     assert_eq!(person.seen().asked, ["MCP server `box` asks: Who?"]);
     assert!(asked("sample").await.contains("-32601"));
-    let definition = program(StdioBehaviour::Well);
-    let silent = Arc::new(Person::default());
-    let server = connector().connect(&definition, silent).await.unwrap();
-    assert_eq!(text(&called(&server, call("ask")).await.unwrap()), r#"{"action":"decline"}"#);
+    // A server that waits for a person is not silent.
+    let thinks = Duration::from_millis(1200);
+    let slow = Arc::new(Person { thinks, ..Person::default() });
+    let server = connector().connect(&program(StdioBehaviour::Well), slow).await.unwrap();
+    let asked = called(&server, McpCall { timeout: thinks * 2 / 3, ..call("ask") }).await.unwrap();
+    assert_eq!(text(&asked), r#"{"action":"decline"}"#);
 }
 
 #[test]
@@ -103,6 +105,17 @@ async fn a_change_of_the_tools_is_reported_and_the_next_list_has_it() {
     person.until(|seen| seen.changed == [McpList::Tools]).await;
     let tools = server.tools().await.unwrap();
     assert_eq!(tools.last().map(|tool| &tool.name[..]), Some("added_0"));
+}
+
+#[test]
+async fn a_server_of_the_newest_revision_gets_its_input_with_its_state_and_reports_changes() {
+    let (server, person) = connect(&program(StdioBehaviour::Newest)).await.unwrap();
+    let asked = called(&server, call("ask")).await.unwrap();
+    let expected = r#"{"who":{"action":"accept","content":{"name":"ada"}}} "s1""#;
+    assert_eq!(text(&asked), expected);
+    assert_eq!(person.seen().asked, ["MCP server `box` asks: Who?"]);
+    called(&server, call("change")).await.unwrap();
+    person.until(|seen| seen.changed == [McpList::Tools]).await;
 }
 
 #[test]
@@ -170,6 +183,32 @@ async fn a_server_that_dies_says_so_and_nothing_more_is_sent() {
     assert_eq!(closed.message, died.message);
     let later = called(&server, call("echo")).await.unwrap_err();
     assert_eq!((later.kind, later.message), (McpErrorKind::NotSent, died.message));
+}
+
+#[test]
+async fn a_connection_that_is_given_up_leaves_no_process() {
+    let place = tempfile::tempdir().unwrap();
+    let mut definition = program(StdioBehaviour::Silent);
+    if let McpTransport::Stdio { folder, .. } = &mut definition.transport {
+        *folder = Some(place.path().to_owned());
+    }
+    let path = place.path().canonicalize().unwrap();
+    let lives = move || living(&path);
+    let (begun, ended) = (lives.clone(), lives);
+    tokio::select! {
+        _connected = connect(&definition) => panic!("a silent server answered"),
+        () = until(begun) => {}
+    }
+    until(move || !ended()).await;
+}
+
+/// Returns whether a process runs in a folder.
+fn living(folder: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut here = processes.filter(|process| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder)
+    });
+    here.any(|process| runs(&process.file_name().to_string_lossy()))
 }
 
 #[test]
