@@ -13,8 +13,8 @@ use engine::ports::{
 };
 use engine::tools::{CallGate, Decided, Subject, ToolSet};
 use protocol::{
-    ApprovalMode, ApprovalRule, Approvals, Question, QuestionChoice, QuestionId, ToolCall,
-    quote_within,
+    ApprovalMode, ApprovalRule, Approvals, Question, QuestionChoice, QuestionId, QuestionKind,
+    ToolCall, quote_within,
 };
 
 use super::chosen_mode::ChosenMode;
@@ -240,6 +240,7 @@ fn question(
     };
     Question {
         id: QuestionId::generate(),
+        kind: QuestionKind::Approval,
         text: question_text(&call.name, decided),
         reason,
         choices: once.into_iter().chain(can_be_kept).chain([choice(NO, 'n', "no")]).collect(),

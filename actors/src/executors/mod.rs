@@ -16,10 +16,11 @@ mod supervisor;
 mod turns;
 
 pub use chosen_mode::ChosenMode;
-pub(crate) use executor::{ExecutorLease, ExecutorSetup, OpenedTools, ToolExecutorMessage};
+pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
-pub(crate) use session_ports::{CallFrom, SessionPorts};
+pub(crate) use session_ports::{ANSWER_DEADLINE, CallFrom, SessionPorts};
+pub(crate) use session_tools::OpenedTools;
 pub use session_tools::{Answerer, ToolSetup};
 pub(crate) use settle::settle;
 pub(crate) use supervisor::{Executors, ExecutorsArguments, ExecutorsMessage, LeasedBy};

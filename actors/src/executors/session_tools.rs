@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    Access, AccessClass, Artifacts, Background, CallJournal, CallOrigin, CancelToken, ChangeShown,
-    CommandOwner, Concurrency, LineSink, Lineage, LiveTools, TaskOrigin, Tool, ToolBuildError,
-    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
+    Access, AccessClass, Artifacts, Ask, Background, CallJournal, CallOrigin, CancelToken,
+    ChangeShown, CommandOwner, Concurrency, LineSink, Lineage, LiveTools, TaskOrigin, Tool,
+    ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility,
+    WorkspaceView,
 };
 use engine::tools::{CallGate, LiveToolSet, ToolSet};
 use futures_util::FutureExt;
@@ -19,9 +20,8 @@ use protocol::{ServerChoice, ToolCall};
 use ractor::ActorRef;
 use tokio::time::timeout;
 
-use super::approver::{Approver, Cleared, Trust};
+use super::approver::{Approver, Cleared, Trust, Unbegun};
 use super::chosen_mode::ChosenMode;
-use super::executor::OpenedTools;
 use super::session_ports::{CallFrom, SessionPorts};
 use super::spawning::Spawning;
 use super::turns::Turn;
@@ -73,8 +73,27 @@ pub enum Answerer {
     /// No one: calls that have to be asked about are refused.
     #[default]
     None,
-    /// The client that has the handle of the session.
+    /// The client that has the handle of the session or run, within ten minutes.
     Client,
+    /// A person in a conversation, who may take any time. In a run, the same as the client.
+    Person,
+}
+
+/// The result of building the tools of a session.
+#[derive(Clone)]
+pub(crate) struct OpenedTools {
+    /// The tools, of which those of servers change.
+    pub(crate) set: Arc<LiveToolSet>,
+    /// The servers that the session uses, if it uses any.
+    pub(crate) servers: Option<Arc<SessionServers>>,
+    /// The tools that could not be built.
+    pub(crate) left_out: Vec<ToolBuildError>,
+    /// The calls that have not been allowed yet.
+    pub(crate) unbegun: Unbegun,
+    /// What is recorded of the calls.
+    pub(crate) journal: Arc<dyn CallJournal>,
+    /// The files that the tools change.
+    pub(crate) view: Arc<dyn WorkspaceView>,
 }
 
 /// The tools of one session.
@@ -90,6 +109,7 @@ pub(crate) struct SessionTools {
     artifacts: Arc<dyn Artifacts>,
     journal: Arc<dyn CallJournal>,
     background: Arc<dyn Background>,
+    ask: Option<Arc<dyn Ask>>,
     approver: Approver,
 }
 
@@ -132,6 +152,9 @@ impl SessionTools {
             let is_named = only.as_ref().map(|only| only.contains(&tool.spec().name));
             match tool.spec().visibility {
                 Visibility::Declared => is_named.unwrap_or(true),
+                Visibility::Answered => {
+                    env.is_scripted || (ports.ask.is_some() && is_named.unwrap_or(true))
+                }
                 Visibility::OnRequest => is_named.unwrap_or(env.is_scripted),
                 Visibility::Hidden => true,
             }
@@ -147,7 +170,7 @@ impl SessionTools {
         let trust = Trust { rules: Arc::clone(&deps.trusted_rules), folder: env.repo };
         let ask = ports.ask;
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
-        let approver = Approver::new((gate, mode), ask, trust);
+        let approver = Approver::new((gate, mode), ask.clone(), trust);
         set.prepare(approver.shell(), &commands, background.as_ref());
         let live = servers.clone().map(|servers| servers as Arc<dyn LiveTools>);
         let set = Arc::new(LiveToolSet::new(set, live, Arc::clone(&deps.schemas)));
@@ -162,6 +185,7 @@ impl SessionTools {
             artifacts,
             journal,
             background,
+            ask,
             approver,
         }
     }
@@ -217,9 +241,7 @@ impl SessionTools {
                 Ok(cleared) => cleared,
                 Err(refused) => return refused,
             };
-            if changes_something(&set.classify(&call))
-                && let Err(error) = self.journal.begin(&call.id, &[]).await
-            {
+            if let Err(error) = self.journal.begin(&call.id, &[]).await {
                 let why = format!("not run: that it begins cannot be recorded: {error}");
                 return ToolOutcome::Failed(ToolOutput::text(why));
             }
@@ -238,6 +260,7 @@ impl SessionTools {
                 change_shown,
                 artifacts: Arc::clone(&self.artifacts),
                 background: Arc::clone(&self.background),
+                ask: self.ask.clone(),
                 subagents,
                 pending: set.pending(),
                 progress,
@@ -261,7 +284,7 @@ impl SessionTools {
     }
 }
 
-/// Returns whether it matters that a call has begun.
+/// Returns whether it matters after a kill whether the call had begun.
 fn changes_something(access: &Access) -> bool {
     match access.class {
         AccessClass::Read(_) => false,

@@ -20,8 +20,8 @@ use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::{EventBus, Events};
 use crate::executors::{
-    Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, SessionPorts,
-    ToolExecutorMessage,
+    ANSWER_DEADLINE, Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy,
+    SessionPorts, ToolExecutorMessage,
 };
 use crate::job::Job;
 use crate::jobs::Jobs;
@@ -213,11 +213,13 @@ impl SessionsState {
 
     fn lease(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(record) = self.records.get(&key) else { return };
+        let session_ask = |deadline| {
+            Some(Arc::new(SessionAsk { sessions: myself.clone(), key, deadline }) as Arc<dyn Ask>)
+        };
         let asks = match record.tools.answerer {
             Answerer::None => None,
-            Answerer::Client => {
-                Some(Arc::new(SessionAsk { sessions: myself.clone(), key }) as Arc<dyn Ask>)
-            }
+            Answerer::Client => session_ask(Some(ANSWER_DEADLINE)),
+            Answerer::Person => session_ask(None),
         };
         let ports = SessionPorts { ask: asks, pause: None };
         let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()), ports);

@@ -146,7 +146,9 @@ impl TaskState {
                 let pause = TaskPause { task: task.clone(), waits: waits.clone() };
                 let ask = match self.arguments.answerer {
                     Answerer::None => None,
-                    Answerer::Client => Some(Arc::new(TaskAsk { task, waits }) as Arc<dyn Ask>),
+                    Answerer::Client | Answerer::Person => {
+                        Some(Arc::new(TaskAsk { task, waits }) as Arc<dyn Ask>)
+                    }
                 };
                 ExecutorSetup::Tools(setup, SessionPorts { ask, pause: Some(Arc::new(pause)) })
             }

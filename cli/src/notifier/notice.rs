@@ -8,7 +8,7 @@ use protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::render::one_line;
+use crate::render::{one_line, question_verb};
 
 /// The longest text of an answer, in characters.
 const ANSWER: usize = 2_000;
@@ -73,7 +73,7 @@ impl Watched {
         match (event, task) {
             (SessionEvent::QuestionAsked { question }, task) => {
                 let more = json!({ "task": task, "question": question });
-                let text = format!("allow {}?", one_line(&question.text));
+                let text = format!("{}{}?", question_verb(question), one_line(&question.text));
                 let notice = self.notice(text, "question", scope, more);
                 waiting.push_back(Notice { question: Some(question.id), ..notice });
             }
@@ -118,7 +118,7 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Question, RunName, SessionId, Timestamp};
+    use protocol::{Question, QuestionKind, RunName, SessionId, Timestamp};
 
     use super::*;
 
@@ -134,6 +134,7 @@ mod tests {
     fn question() -> Question {
         Question {
             id: QuestionId::generate(),
+            kind: QuestionKind::Approval,
             text: "bash make".to_owned(),
             reason: "why".to_owned(),
             choices: Vec::new(),

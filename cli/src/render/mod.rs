@@ -67,7 +67,7 @@ pub use printable::{
     cut, escaped, fit, one_line, printable_json, visible_line, visible_text, width,
 };
 pub use progress_lines::fallback_note;
-pub use question_text::{question_keys, question_text};
+pub use question_text::{question_keys, question_text, question_verb};
 pub use regatta::text::{
     kept_workspace_note, left_out_lines, left_out_note, rescue_line, shell_word, shell_words,
     size_text,

@@ -1,7 +1,7 @@
 //! What a terminal shows of a question: what is asked, whole or with the number of lines that are left out,
 //! and the keys that answer it.
 
-use protocol::Question;
+use protocol::{Question, QuestionKind};
 
 use super::printable::{one_line, width};
 use super::terminal::Size;
@@ -14,6 +14,15 @@ const LAST_LINES: usize = 2;
 
 /// What stands before the lines that follow the first one.
 const INDENT: &str = "  ";
+
+/// Returns what stands before what is asked.
+#[must_use]
+pub fn question_verb(question: &Question) -> &'static str {
+    match question.kind {
+        QuestionKind::Approval => "allow ",
+        QuestionKind::Choice => "",
+    }
+}
 
 /// Returns the keys that answer a question.
 #[must_use]
@@ -86,6 +95,7 @@ mod tests {
         let choices = [("once", 'y'), ("session", 's'), ("always", 'a'), ("no", 'n')];
         Question {
             id: QuestionId::generate(),
+            kind: QuestionKind::Approval,
             text: text.to_owned(),
             reason: String::new(),
             choices: choices.map(|(id, key)| choice(id, key)).to_vec(),

@@ -75,7 +75,7 @@ pub use name::{GroupName, NameError, RunName, TaskName};
 pub use needs::{CarryDefault, OwnNeeds, SetupFolder, TaskNeeds, WorkspaceNeeds};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
-pub use question::{Question, QuestionChoice};
+pub use question::{Question, QuestionChoice, QuestionKind};
 pub use reached_limit::ReachedLimit;
 pub use server_choice::ServerChoice;
 pub use session::UserInput;

@@ -11,7 +11,10 @@ use crate::QuestionId;
 pub struct Question {
     /// The id of the question.
     pub id: QuestionId,
-    /// What is asked, in one line.
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "QuestionKind::is_approval")]
+    pub kind: QuestionKind,
+    /// What is asked, in one line, without a question mark.
     pub text: String,
     /// Why it is asked, in one line.
     pub reason: String,
@@ -28,6 +31,23 @@ pub struct Question {
     /// The change that the tool call would make, as a unified diff; absent if it is none, unknown, or long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+}
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum QuestionKind {
+    /// Whether something is allowed.
+    #[default]
+    Approval,
+    /// What the model wants to know.
+    Choice,
+}
+
+impl QuestionKind {
+    fn is_approval(&self) -> bool {
+        *self == Self::Approval
+    }
 }
 
 /// An answer that can be given to a question.

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::apply_patch::ApplyPatch;
+use crate::ask::Ask;
 use crate::ast_edit::AstEdit;
 use crate::ast_grep::AstGrep;
 use crate::bash::Bash;
@@ -169,6 +170,7 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<AstGrep>(),
     Entry::of::<AstEdit>(),
     Entry::of::<TodoWrite>(),
+    Entry::of::<Ask>(),
     Entry::of::<Task>(),
     Entry::of::<ReportFinding>(),
     Entry::of::<Yield>(),

@@ -36,7 +36,7 @@ impl AllowedForSession {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{QuestionChoice, QuestionId};
+    use protocol::{QuestionChoice, QuestionId, QuestionKind};
 
     use super::*;
 
@@ -45,6 +45,7 @@ mod tests {
             |id: &&str| QuestionChoice { id: (*id).to_owned(), key: 'x', label: String::new() };
         Question {
             id: QuestionId::generate(),
+            kind: QuestionKind::Approval,
             text: text.to_owned(),
             reason: String::new(),
             choices: choices.iter().map(choice).collect(),

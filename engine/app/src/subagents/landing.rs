@@ -5,7 +5,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use engine::ports::{Ask, CancelToken, Repository, SettleRequest};
-use protocol::{Landed, Outcome, Question, QuestionChoice, QuestionId, RunName, TaskName};
+use protocol::{
+    Landed, Outcome, Question, QuestionChoice, QuestionId, QuestionKind, RunName, TaskName,
+};
 
 use super::follow::{ChildLanding, RunEnd};
 use crate::app_context::AppContext;
@@ -81,6 +83,7 @@ fn question(changed: &[TaskName], diff: Option<String>) -> Question {
     let long = if diff.is_none() { "; the diff is too long to be shown here" } else { "" };
     Question {
         id: QuestionId::generate(),
+        kind: QuestionKind::Approval,
         text: format!("land the work of {} in the working tree", names.join(", ")),
         reason: format!("this session asks before it changes files{long}"),
         choices: vec![choice(LAND, 'y'), choice(KEEP, 'n')],

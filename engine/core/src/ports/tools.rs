@@ -11,8 +11,8 @@ use protocol::{Content, Failure, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{
-    Background, CallJournal, CallOrigin, CancelToken, CommandOwner, Found, LineSink, PendingSlot,
-    SpawnOffer, Subagents, WorkspaceView,
+    Ask, Background, CallJournal, CallOrigin, CancelToken, CommandOwner, Found, LineSink,
+    PendingSlot, SpawnOffer, Subagents, WorkspaceView,
 };
 
 /// A tool of one session, built in or supplied by another program.
@@ -98,6 +98,8 @@ pub struct ToolSpec {
 pub enum Visibility {
     /// The tool is declared.
     Declared,
+    /// The tool is declared where there is someone to answer questions. A scripted model has it anyway.
+    Answered,
     /// The tool is declared where the session names it. A scripted model has it anyway.
     OnRequest,
     /// The tool is not declared, and can be called by its name.
@@ -173,6 +175,8 @@ pub struct ToolContext {
     pub artifacts: Arc<dyn Artifacts>,
     /// Runs what goes on when the call has ended.
     pub background: Arc<dyn Background>,
+    /// Asks the user; `None` where there is no one to answer.
+    pub ask: Option<Arc<dyn Ask>>,
     /// Starts subagents; `None` where there are none.
     pub subagents: Option<Subagents>,
     /// Keeps what the call leaves to be applied or discarded by a later one.
