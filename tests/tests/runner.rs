@@ -4,7 +4,6 @@
 extern crate test_limit;
 
 mod actors;
-mod adding;
 mod agents;
 mod call_origin;
 mod deadlines;

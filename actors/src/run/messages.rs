@@ -6,9 +6,8 @@ use std::time::Duration;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate, LandingNotice, Notice};
 use engine::prompt::SystemPrompt;
-use engine::run::{AddTasksError, FinishedChild, WaitError};
 use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
-use protocol::{EventKind, LedgerEntry, QuestionId, RunId, RunName, RunSpec, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, QuestionId, RunId, RunName, RunSpec, TaskId};
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::verifier::WorkVerifier;
@@ -55,29 +54,9 @@ pub(crate) enum ScheduleRequest {
 
 /// A request to a running run.
 pub(crate) enum RunRequest {
-    AddTasks {
-        parent: Option<TaskId>,
-        tasks: Vec<TaskSpec>,
-        reply: AddTasksReply,
-    },
-    AwaitChildren {
-        parent: TaskId,
-        reply: AwaitChildrenReply,
-    },
     Conversation(TaskId, ConversationRequest),
     /// A person answers a question with the choice of this id.
     Answer(QuestionId, String, RpcReplyPort<Result<(), AnswerError>>),
-}
-
-pub(crate) type AddTasksReply = RpcReplyPort<Result<Vec<TaskId>, AddTasksError>>;
-pub(crate) type AwaitChildrenReply = RpcReplyPort<Result<Vec<FinishedChild>, WaitError>>;
-
-/// Tasks to add, with their compiled schemas.
-pub(crate) struct CheckedTasks {
-    pub(crate) parent: Option<TaskId>,
-    pub(crate) tasks: Vec<TaskSpec>,
-    pub(crate) contracts: Result<Contracts, AddTasksError>,
-    pub(crate) reply: AddTasksReply,
 }
 
 /// The end of a landing. The ledger entries hold its result.
@@ -104,8 +83,6 @@ pub(crate) enum RunMessage {
     Request(Box<RunRequest>),
     /// A task asks a person.
     Wait(TaskId, TaskWait),
-    /// Result of the check of tasks to add.
-    Checked(Box<CheckedTasks>),
     /// The work of this task has ended, and nothing of it runs any more.
     WorkEnded(TaskId),
     /// An event of a task.

@@ -12,8 +12,8 @@ use engine::task::{
     YieldContract,
 };
 use protocol::{
-    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunId, RunName, TaskId,
-    TaskName, TaskReport, TaskSpec, TaskTimings, WorkspaceKind, WorkspaceNeeds,
+    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunId, RunName, TaskName,
+    TaskReport, TaskSpec, TaskTimings, WorkspaceKind, WorkspaceNeeds,
 };
 use ractor::ActorRef;
 use tokio::time::Instant;
@@ -33,8 +33,6 @@ use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
-    /// The task that has added it to the run, if one has.
-    pub(crate) parent: Option<TaskId>,
     /// What its workspace needs.
     pub(crate) needs: WorkspaceNeeds,
     /// The times of its phases until now.
@@ -170,7 +168,6 @@ impl TaskState {
             activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),
             span: tracing::info_span!(
-                parent: None,
                 "task",
                 run = %arguments.run.name,
                 task = %arguments.spec.name,

@@ -10,9 +10,7 @@ mod without_room;
 #[cfg(test)]
 mod test_support;
 
-pub use machine::{
-    AddTasksError, Effect, FinishedChild, Input, RequestId, RunMachine, WaitError, WaitsFor,
-};
+pub use machine::{Effect, Input, RunMachine, WaitsFor};
 pub use phase_times::{PhaseTime, phase_times};
 pub use record::{LandingRecord, RunRecord, RunStatus, totals};
 pub use replay_check::{Divergence, ReplayCheck};
