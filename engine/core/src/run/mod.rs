@@ -5,6 +5,7 @@ mod machine;
 mod phase_times;
 mod record;
 mod replay_check;
+pub mod why;
 mod without_room;
 
 #[cfg(test)]
