@@ -1,13 +1,14 @@
 //! The runs of an engine, both running and being opened, and the permits of their tasks.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate};
-use engine::schedule::{Admission, Schedule};
+use engine::schedule::{Admission, Places, Schedule};
 use protocol::{EventScope, RunId};
-use ractor::{ActorId, ActorProcessingErr, ActorRef};
+use ractor::{ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use crate::child::start_child;
 use crate::deps::Deps;
@@ -138,7 +139,9 @@ impl RunsState {
         let scope = EventScope::Run(run.name.clone());
         let events = self.arguments.events.subscribe_to(scope.clone());
         let submitted = Submitted { id: run.spec.id, name: run.name.clone(), events };
-        self.schedule.open(run.spec.id, run.spec.jobs);
+        // The subagents of a call have no limit of their own beside the capacity.
+        let limit = run.spec.caller.as_ref().map_or(run.spec.jobs, |_| NonZeroUsize::MAX);
+        self.schedule.open(run.spec.id, limit);
         let arguments = RunArguments {
             name: run.name,
             spec: run.spec,
@@ -184,6 +187,14 @@ impl RunsState {
 
     /// Cancels a run. A run that is being opened is withdrawn after the current step: neither
     /// taking the snapshot nor writing to the ledger can be interrupted.
+    pub(super) fn set_capacity(&mut self, capacity: NonZeroUsize) {
+        self.schedule.set_capacity(capacity);
+    }
+
+    pub(super) fn places(&self) -> Places {
+        self.schedule.places()
+    }
+
     pub(super) fn cancel(&mut self, run: RunId, how: CancelLevel, why: Interruption) {
         if let Some(opening) = self.opening.get_mut(&run) {
             opening.give_up(GivenUp::Cancelled(why));
@@ -235,4 +246,8 @@ pub(crate) enum RunsMessage {
     Cancel(RunId, CancelLevel, Interruption),
     /// Cancels all runs, and stops when none is left.
     Close(Interruption),
+    /// Changes how many tasks work at the same time.
+    SetCapacity(NonZeroUsize),
+    /// Returns how many tasks may work at the same time, and how many do.
+    Places(RpcReplyPort<Places>),
 }

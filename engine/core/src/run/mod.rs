@@ -9,6 +9,8 @@ pub mod why;
 mod without_room;
 
 #[cfg(test)]
+mod lending_tests;
+#[cfg(test)]
 mod test_support;
 
 pub use machine::{Effect, Input, RunMachine, WaitsFor};
