@@ -29,4 +29,5 @@ mod time_limit;
 #[cfg(test)]
 mod tools;
 mod unsealed;
+mod waiting_parents;
 mod workers;

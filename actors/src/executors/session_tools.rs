@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::approvals::ApprovalPolicy;
+use engine::approvals::{ApprovalPolicy, ChosenMode};
 use engine::ports::{
     Access, Artifacts, Background, CallOrigin, CancelToken, ChangeShown, CommandOwner, Concurrency,
     LineSink, Lineage, TaskOrigin, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory,
@@ -19,7 +19,6 @@ use protocol::ToolCall;
 use tokio::time::timeout;
 
 use super::approver::{Approver, Cleared, Trust, Unbegun};
-use super::chosen_mode::ChosenMode;
 use super::session_ports::{CallFrom, SessionPorts};
 use super::spawning::Spawning;
 use super::turns::Turn;
@@ -109,7 +108,8 @@ impl SessionTools {
         if let Some(spawner) = &deps.spawner {
             env.spawn_offer = spawner.offer(&folder, &lineage).await;
         }
-        let spawning = Spawning::of(&deps, &env, (folder, lineage), &artifacts, &ports);
+        let of_session = (folder, lineage, mode.clone());
+        let spawning = Spawning::of(&deps, &env, of_session, &artifacts, &ports);
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let is_named = only.as_ref().map(|only| only.contains(&tool.spec().name));

@@ -14,7 +14,7 @@ use super::verifier::WorkVerifier;
 use crate::contracts::Contracts;
 use crate::deps::Deps;
 use crate::events::EventBus;
-use crate::executors::{Answerer, ExecutorsMessage};
+use crate::executors::{Answerer, ChosenMode, ExecutorsMessage};
 use crate::isolation::{RepositoryMessage, SettledRun};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
@@ -39,6 +39,8 @@ pub(crate) struct RunArguments {
     pub(crate) schedule: Notifier<ScheduleRequest>,
     /// Who answers the questions of its tasks.
     pub(crate) answerer: Answerer,
+    /// The mode to which a person changes.
+    pub(crate) mode: ChosenMode,
 }
 
 /// A request of a run to the engine's schedule.

@@ -132,6 +132,7 @@ impl RunState {
             },
             waits: Notifier::to(myself, move |wait| RunMessage::Wait(task, wait)),
             answerer: self.arguments.answerer,
+            mode: self.arguments.mode.clone(),
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };

@@ -13,7 +13,7 @@ use ractor::{ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 use crate::child::start_child;
 use crate::deps::Deps;
 use crate::events::EventBus;
-use crate::executors::{Answerer, ExecutorsMessage};
+use crate::executors::{Answerer, ChosenMode, ExecutorsMessage};
 use crate::isolation::IsolatorMessage;
 use crate::job::Job;
 use crate::jobs::Jobs;
@@ -86,7 +86,8 @@ impl RunsState {
             deps: self.arguments.deps.clone(),
         };
         self.unanswered += 1;
-        let opening = RunOpening { answerer: submission.answerer, ..RunOpening::default() };
+        let (answerer, mode) = (submission.answerer, submission.mode.clone());
+        let opening = RunOpening { answerer, mode, ..RunOpening::default() };
         let cancel = opening.cancel.clone();
         self.opening.insert(run, opening);
         let job = async move { open(submission, cancel, &services).await };
@@ -109,7 +110,7 @@ impl RunsState {
         let opening = self.opening.remove(&run).unwrap_or_default();
         match (opened, opening.given_up) {
             (Ok(run), None) => {
-                let submitted = self.start(myself, run, opening.answerer).await?;
+                let submitted = self.start(myself, run, (opening.answerer, opening.mode)).await?;
                 self.answer(reply, Ok(submitted));
             }
             (Ok(run), Some(why)) => {
@@ -134,7 +135,7 @@ impl RunsState {
         &mut self,
         myself: &ActorRef<RunsMessage>,
         run: OpenedRun,
-        answerer: Answerer,
+        (answerer, mode): (Answerer, ChosenMode),
     ) -> Result<Submitted, ActorProcessingErr> {
         let scope = EventScope::Run(run.name.clone());
         let events = self.arguments.events.subscribe_to(scope.clone());
@@ -156,6 +157,7 @@ impl RunsState {
             events: self.arguments.events.clone(),
             schedule: Notifier::to(myself, RunsMessage::Schedule),
             answerer,
+            mode,
         };
         let actor = start_child(Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
@@ -185,8 +187,6 @@ impl RunsState {
         }
     }
 
-    /// Cancels a run. A run that is being opened is withdrawn after the current step: neither
-    /// taking the snapshot nor writing to the ledger can be interrupted.
     pub(super) fn set_capacity(&mut self, capacity: NonZeroUsize) {
         self.schedule.set_capacity(capacity);
     }
@@ -195,6 +195,8 @@ impl RunsState {
         self.schedule.places()
     }
 
+    /// Cancels a run. A run that is being opened is withdrawn after the current step: neither
+    /// taking the snapshot nor writing to the ledger can be interrupted.
     pub(super) fn cancel(&mut self, run: RunId, how: CancelLevel, why: Interruption) {
         if let Some(opening) = self.opening.get_mut(&run) {
             opening.give_up(GivenUp::Cancelled(why));
@@ -244,10 +246,10 @@ pub(crate) enum RunsMessage {
     Request(RunId, Box<RunRequest>),
     /// Cancels one run.
     Cancel(RunId, CancelLevel, Interruption),
-    /// Cancels all runs, and stops when none is left.
-    Close(Interruption),
     /// Changes how many tasks work at the same time.
     SetCapacity(NonZeroUsize),
     /// Returns how many tasks may work at the same time, and how many do.
     Places(RpcReplyPort<Places>),
+    /// Cancels all runs, and stops when none is left.
+    Close(Interruption),
 }

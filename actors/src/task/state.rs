@@ -24,7 +24,7 @@ use super::setup_progress::SetupProgress;
 use super::task_wait::TaskWait;
 use crate::contracts;
 use crate::deps::Deps;
-use crate::executors::{Answerer, ExecutorLease, ExecutorsMessage};
+use crate::executors::{Answerer, ChosenMode, ExecutorLease, ExecutorsMessage};
 use crate::gates::WaitClock;
 use crate::isolation::{CaptureReply, Lease, RepositoryMessage, Writers};
 use crate::jobs::{Jobs, Panicked};
@@ -55,6 +55,8 @@ pub(crate) struct TaskArguments {
     pub(crate) waits: Notifier<TaskWait>,
     /// Who answers its questions.
     pub(crate) answerer: Answerer,
+    /// The mode to which a person changes.
+    pub(crate) mode: ChosenMode,
     pub(crate) deps: Arc<Deps>,
     pub(crate) events: Notifier<EventKind>,
 }

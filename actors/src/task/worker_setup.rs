@@ -14,7 +14,7 @@ use protocol::{Agent, Failure, FailureClass, RunName, TaskLimits, TaskName, Task
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
-use crate::executors::{Answerer, ChosenMode, ExecutorSetup, SessionPorts, ToolSetup};
+use crate::executors::{Answerer, ExecutorSetup, SessionPorts, ToolSetup};
 use crate::isolation::Lease;
 
 /// Returns the start parameters of the worker of `task` in `place`.
@@ -129,7 +129,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 lineage: lineage(agent, spec.limits),
                 approvals: ApprovalPolicy::from(agent.approvals.clone())
                     .in_workspace(task.run.workspace),
-                mode: ChosenMode::default(),
+                mode: task.mode.clone(),
                 answerer: Answerer::None,
             }),
             SessionPorts::default(),

@@ -39,6 +39,7 @@ pub(crate) fn is_engine_wide(key: Key) -> bool {
         | Key::StreamIdleTimeout => true,
         Key::MaxConcurrency
         | Key::AgentModels
+        | Key::DisabledAgents
         | Key::MaxRecursionDepth
         | Key::IsolationMode
         | Key::MergeMode

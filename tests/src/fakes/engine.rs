@@ -13,7 +13,7 @@ use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     AnyValue, Clock, Ids, Models, NoTrustedRules, Schema, Schemas, ShellPart, ShellSyntax,
-    ShellWord, ToolFactory,
+    ShellWord, Spawner, ToolFactory,
 };
 use engine::request::RequestPolicy;
 use protocol::{
@@ -185,7 +185,7 @@ impl TestEngine {
 
     /// Opens an engine whose models have the tools of `more` beside the fake ones.
     pub async fn with_tools(jobs: usize, more: Vec<Arc<dyn ToolFactory>>) -> Self {
-        Self::open_asking(jobs, "", Duration::from_millis(100), None, more).await
+        Self::open_asking(jobs, "", Duration::from_millis(100), None, (more, None)).await
     }
 
     /// Opens an engine whose models are `models`, asked as `requests` says, and in which the
@@ -197,7 +197,7 @@ impl TestEngine {
         plan: &str,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking(jobs, plan, Duration::from_millis(100), asked, Vec::new()).await
+        Self::open_asking(jobs, plan, Duration::from_millis(100), asked, (Vec::new(), None)).await
     }
 
     /// Opens an engine whose models are `models`, with the tools of `more` beside the fake ones.
@@ -207,11 +207,21 @@ impl TestEngine {
         more: Vec<Arc<dyn ToolFactory>>,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking(1, "", Duration::from_millis(100), asked, more).await
+        Self::open_asking(1, "", Duration::from_millis(100), asked, (more, None)).await
+    }
+
+    /// Opens an engine whose tools start subagents with `spawner`, with the tools of `more` beside the fake ones.
+    pub async fn with_spawner(
+        jobs: usize,
+        spawner: Arc<dyn Spawner>,
+        more: Vec<Arc<dyn ToolFactory>>,
+    ) -> Self {
+        let of_calls = (more, Some(spawner));
+        Self::open_asking(jobs, "", Duration::from_millis(100), None, of_calls).await
     }
 
     async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
-        Self::open_asking(jobs, plan, grace, None, Vec::new()).await
+        Self::open_asking(jobs, plan, grace, None, (Vec::new(), None)).await
     }
 
     /// # Panics
@@ -221,7 +231,7 @@ impl TestEngine {
         plan: &str,
         grace: Duration,
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
-        more: Vec<Arc<dyn ToolFactory>>,
+        (more, spawner): (Vec<Arc<dyn ToolFactory>>, Option<Arc<dyn Spawner>>),
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let trace = Trace::default();
@@ -248,7 +258,7 @@ impl TestEngine {
             models: asked,
             gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
-            spawner: None,
+            spawner,
             artifacts: Arc::new(FakeArtifacts::default()),
             absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),
