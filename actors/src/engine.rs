@@ -1,9 +1,11 @@
 //! The public handle of a running engine.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Weak};
 
 use engine::leading_request::LedModels;
 use engine::ports::{CommandOwner, Commands, VariableChoice};
+use engine::schedule::Places;
 use protocol::{Failure, RunId};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
@@ -101,6 +103,17 @@ impl Engine {
             let submitted = answer.await.unwrap_or(Err(SubmitError::Closing))?;
             Ok(RunHandle::new(submitted, root, failure))
         }
+    }
+
+    /// Changes how many tasks work at the same time, of all runs together. A lower number stops none; a higher
+    /// one starts tasks that wait at once.
+    pub fn set_capacity(&self, capacity: NonZeroUsize) {
+        let _closed = self.0.root.cast(RootMessage::SetCapacity(capacity));
+    }
+
+    /// Returns how many tasks may work at the same time, and how many do; `None` if the engine has ended.
+    pub async fn places(&self) -> Option<Places> {
+        answer(&self.0.root, RootMessage::Places).await
     }
 
     /// Returns the controls of a run by its id, also while it is being opened.

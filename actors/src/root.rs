@@ -1,11 +1,13 @@
 //! The root of the supervision tree: starts the critical actors and closes them in order.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LedgerError};
 use engine::request::GatePolicy;
+use engine::schedule::Places;
 use protocol::{Failure, FailureClass, RunId, error_chain};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent};
 use tokio::sync::watch;
@@ -45,6 +47,10 @@ pub(crate) enum RootMessage {
     Cancel(RunId, CancelLevel, Interruption),
     /// A request to one run.
     Request(RunId, Box<RunRequest>),
+    /// Changes how many tasks work at the same time.
+    SetCapacity(NonZeroUsize),
+    /// Returns how many tasks may work at the same time, and how many do.
+    Places(RpcReplyPort<Places>),
     /// Returns a reader of all events from now on.
     Listen(RpcReplyPort<Events>),
     /// Cancels all runs, closes everything, then stops.
@@ -171,6 +177,12 @@ impl Actor for Root {
             }
             RootMessage::Request(run, request) => {
                 let _gone = state.runs.cast(RunsMessage::Request(run, request));
+            }
+            RootMessage::SetCapacity(capacity) => {
+                let _gone = state.runs.0.cast(RunsMessage::SetCapacity(capacity));
+            }
+            RootMessage::Places(reply) => {
+                let _gone = state.runs.0.cast(RunsMessage::Places(reply));
             }
             RootMessage::Listen(reply) => {
                 let _gone = reply.send(state.events.subscribe());

@@ -43,7 +43,6 @@ const MISSING: &[Missing] = &[
     command("replay", "replaying a recorded run", "regatta logs <RUN>\nregatta results <RUN>"),
     command("attach", "showing a detached run", "regatta logs <RUN> --follow"),
     command("task", "inspecting one task", "regatta runs show <RUN>\nregatta logs <RUN/TASK>\nregatta diff <RUN/TASK>"),
-    command("why", "why a task waits", "regatta runs show <RUN>"),
     command("budget", "raising a budget", "regatta run --limit cost=2.00USD TASK (of each task)"),
     command("workspaces", "listing workspaces", "regatta runs show <RUN>\nregatta diff <RUN/TASK>"),
     command("doctor", "checking the machine", "regatta run --dry-run --exec true\nregatta models"),

@@ -31,10 +31,6 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             Scene::Cancelled,
             "refused: the run was cancelled before it began; 0 captured, 0 left",
         ),
-        Job::RunCheck => both(
-            Scene::Adding,
-            r#"Err("checking the tasks crashed: a fault was planned at POINT"); done; 1 landed; 1 captured, 0 left"#,
-        ),
         Job::RunLand => (
             Scene::Commands,
             "done, done; 0 landed; 2 captured, 0 left",

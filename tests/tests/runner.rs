@@ -4,7 +4,6 @@
 extern crate test_limit;
 
 mod actors;
-mod adding;
 mod agents;
 mod call_origin;
 mod deadlines;
@@ -31,4 +30,5 @@ mod time_limit;
 #[cfg(test)]
 mod tools;
 mod unsealed;
+mod waiting_parents;
 mod workers;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::approvals::{Decision, refusal, refusal_by_user, refusal_unanswered};
+use engine::approvals::{ChosenMode, Decision, refusal, refusal_by_user, refusal_unanswered};
 use engine::ports::{
     Ask, CancelToken, ChangeShown, CommandShell, ToolOutcome, ToolOutput, TrustedRules,
     WorkspaceView,
@@ -17,7 +17,6 @@ use protocol::{
     ToolCall, quote_within,
 };
 
-use super::chosen_mode::ChosenMode;
 use super::turns::{Turn, Turns};
 
 /// How many characters of the beginning and of the end of a call a question has.

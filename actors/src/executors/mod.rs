@@ -3,7 +3,6 @@
 
 mod approver;
 mod background;
-mod chosen_mode;
 mod executor_tools;
 
 mod executor;
@@ -15,7 +14,7 @@ mod spawning;
 mod supervisor;
 mod turns;
 
-pub use chosen_mode::ChosenMode;
+pub use engine::approvals::ChosenMode;
 pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::approvals::ApprovalPolicy;
+use engine::approvals::{ApprovalPolicy, ChosenMode};
 use engine::ports::{
     Access, AccessClass, Artifacts, Ask, Background, CallJournal, CallOrigin, CancelToken,
     ChangeShown, CommandOwner, Concurrency, LineSink, Lineage, LiveTools, TaskOrigin, Tool,
@@ -21,7 +21,6 @@ use ractor::ActorRef;
 use tokio::time::timeout;
 
 use super::approver::{Approver, Cleared, Trust, Unbegun};
-use super::chosen_mode::ChosenMode;
 use super::session_ports::{CallFrom, SessionPorts};
 use super::spawning::Spawning;
 use super::turns::Turn;
@@ -146,7 +145,8 @@ impl SessionTools {
         if let Some(spawner) = &deps.spawner {
             env.spawn_offer = spawner.offer(&folder, &lineage).await;
         }
-        let spawning = Spawning::of(&deps, &env, (folder, lineage), (&artifacts, &choice), &ports);
+        let of_session = (folder, lineage, mode.clone());
+        let spawning = Spawning::of(&deps, &env, of_session, (&artifacts, &choice), &ports);
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let is_named = only.as_ref().map(|only| only.contains(&tool.spec().name));

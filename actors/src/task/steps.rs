@@ -155,7 +155,7 @@ impl TaskState {
             ExecutorSetup::Commands => ExecutorSetup::Commands,
         };
         let executors = self.arguments.executors.clone();
-        let variables = worker_setup::variables(&self.arguments);
+        let variables = self.arguments.run.variables.clone();
         let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Task, variables, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
         ask(Job::TaskEquip, jobs, ends, question, |lease| TaskMessage::Leased(lease.ok()));

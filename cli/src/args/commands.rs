@@ -10,8 +10,8 @@ use regatta::runs::{LandAgain, TargetWords};
 use super::targets::KeptArgs;
 use super::{
     AgentsArgs, ConfigArgs, Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, McpArgs,
-    ModelsArgs, RunArgs, RunsArgs, SettleArgs, ShowArgs, TargetsArgs, TrustArgs, help_text,
-    run_help,
+    ModelsArgs, RunArgs, RunsArgs, SettleArgs, ShowArgs, TargetsArgs, TrustArgs, WhyArgs,
+    help_text, run_help,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -67,6 +67,9 @@ pub enum Command {
     /// Show the session or the output of tasks
     #[command(long_about = help_text::LOGS, after_long_help = help_text::TARGET_DETAILS)]
     Logs(LogsArgs),
+    /// Explain why a task waits, what it does, or how it ended
+    #[command(long_about = super::why::HELP, after_long_help = super::why::DETAILS)]
+    Why(WhyArgs),
     /// Show captured work as a patch
     #[command(long_about = help_text::DIFF, after_long_help = help_text::TARGET_DETAILS)]
     Diff(DiffArgs),

@@ -17,6 +17,7 @@ Work:
 After a run:
   regatta runs               list runs; runs show RUN, runs retry RUN
   regatta results, logs      what tasks yielded, and what they printed
+  regatta why                why a task waits, or how it ended
   regatta diff, conflicts    their work as a patch, and what could not land
   regatta apply, undo        land kept work, or take landed work back
   regatta models, login      the models, and the keys of their providers

@@ -21,6 +21,7 @@ mod settle;
 mod targets;
 mod trust;
 mod verify;
+mod why;
 
 pub use agents::AgentsArgs;
 pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
@@ -51,3 +52,4 @@ pub use settle::{
 pub use targets::TargetsArgs;
 pub use trust::{ConfigArgs, TrustAction, TrustArgs};
 pub use verify::{VerifyArgs, VerifyTimeout};
+pub use why::WhyArgs;

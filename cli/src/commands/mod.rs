@@ -70,3 +70,4 @@ mod undo_output;
 mod undo_tasks;
 mod unsettled;
 mod verify_logs;
+pub mod why;

@@ -77,7 +77,8 @@ pub async fn execute(
         | LandingNotice::Degraded(_) => {}
     });
     let controls = engine.controls(spec.id);
-    let starting = engine.run(Submission { spec, repository, notify, answerer });
+    let submission = Submission::new(spec, repository).answered_by(answerer);
+    let starting = engine.run(Submission { notify, ..submission });
     // From here on, a separate tokio task handles signals.
     let cancel = move |how, why| controls.cancel(how, why);
     let canceller_on_signal = CancelOnSignal::begin(signals, cancel, display.notes());

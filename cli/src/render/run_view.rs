@@ -106,7 +106,7 @@ impl RunView {
                 let Some(info) = RunInfo::of(event) else { return };
                 self.head = Some(info);
             }
-            EventKind::TaskQueued { task, title, item, items, model, parent: _ } => {
+            EventKind::TaskQueued { task, title, item, items, model } => {
                 let index = self.row(task);
                 let row = &mut self.rows[index];
                 row.title.clone_from(title);

@@ -1,5 +1,6 @@
 //! The commands of the view: what begins with `/`.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use config::nearest;
@@ -36,6 +37,8 @@ pub(super) enum Command {
     Approvals(Option<ApprovalMode>),
     /// List the agents to which the model can give tasks.
     Agents,
+    /// Change how many subagents work at the same time, or show that.
+    Jobs(Option<NonZeroUsize>),
     /// Show the work of an isolated session.
     Diff,
     /// Land it.
@@ -87,6 +90,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("cost", "", "prints tokens and cost, and how full the context is"),
     ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
     ("agents", "", "lists the agents to which the model can give tasks"),
+    ("jobs", "[N]", "changes how many subagents work at once; prints that"),
     ("quit", "", "leaves; the session can be continued"),
 ];
 
@@ -161,6 +165,15 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
                 format!("no such mode: `{}`; try ask, write or yolo", one_line(&name))
             })
         }),
+        "jobs" => {
+            let jobs = given.map(|number| {
+                let invalid = || {
+                    format!("`/jobs` needs a whole number from 1 on, not `{}`", one_line(&number))
+                };
+                number.parse().map_err(|_no_number| invalid())
+            });
+            jobs.transpose().map(Command::Jobs)
+        }
         "compact" => Ok(Command::Compact(given)),
         "resume" => Ok(Command::Resume(given)),
         "fork" => Ok(Command::Fork(given)),
@@ -288,6 +301,12 @@ mod tests {
         assert_eq!(parse("/approvals"), Some(Ok(Command::Approvals(None))));
         assert_eq!(parse("/approvals ask"), Some(Ok(Command::Approvals(Some(ApprovalMode::Ask)))));
         assert!(matches!(parse("/approvals never"), Some(Err(_))));
+        assert_eq!(parse("/jobs"), Some(Ok(Command::Jobs(None))));
+        assert_eq!(parse("/jobs 8"), Some(Ok(Command::Jobs(NonZeroUsize::new(8)))));
+        for text in ["0", "-1", "1.5", "many", "99999999999999999999999"] {
+            let why = format!("`/jobs` needs a whole number from 1 on, not `{text}`");
+            assert_eq!(parse(&format!("/jobs {text}")), Some(Err(why)));
+        }
         for text in ["/quit now", "/clear it", "/name", "/thinking much", "/tree x", "!", "!! "] {
             assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }

@@ -137,6 +137,7 @@ impl Conversation<'_> {
         };
         view.name.clone_from(&self.log.name);
         let mut shown = Shown {
+            engine: self.engine,
             session: self.session,
             log: self.log,
             ports: self.ports,
@@ -160,8 +161,7 @@ impl Conversation<'_> {
             shown.view.queued(QueueKind::Prompt, &input);
             shown.perform(vec![Effect::Send(QueueKind::Prompt, input)]).await.map_err(failed)?;
         }
-        let left = shown.converse(self.engine, self.events, signals, &self.faults).await;
-        match left {
+        match shown.converse(self.events, signals, &self.faults).await {
             Ok(Leaving::For(end)) => Ok(end),
             Ok(Leaving::To(opened)) => Ok(ConversationEnd::Switch(opened, Box::new(shown.keep()))),
             Ok(Leaving::Work(end)) => Ok(ConversationEnd::Work(end, Box::new(shown.keep()))),
@@ -175,6 +175,7 @@ impl Conversation<'_> {
 
 /// The view of a session on the terminal.
 struct Shown<'a> {
+    engine: &'a Engine,
     session: &'a SessionHandle,
     log: &'a ChosenLog,
     ports: &'a dyn ConversationPorts,
@@ -196,7 +197,6 @@ struct Shown<'a> {
 impl Shown<'_> {
     async fn converse(
         &mut self,
-        engine: &Engine,
         mut events: Events,
         signals: &mut Signals,
         faults: &Faults,
@@ -255,7 +255,7 @@ impl Shown<'_> {
                     }
                     why => self.leave(ConversationEnd::Interrupted(why)),
                 },
-                what = engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
+                what = self.engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
                 () = tokio::time::sleep(until_wake.unwrap_or_default()), if until_wake.is_some() => {
                     self.wake().await?;
                 }
@@ -353,6 +353,7 @@ impl Shown<'_> {
                 }
                 Effect::Approvals(mode) => self.approvals(mode),
                 Effect::Agents => self.list_agents(),
+                Effect::Jobs(jobs) => self.jobs(jobs),
                 Effect::Compact(instructions) => {
                     let session = self.session;
                     self.requests.push(Box::pin(async move {

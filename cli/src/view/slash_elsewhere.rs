@@ -152,6 +152,8 @@ pub(super) fn for_program(text: &str) -> Option<String> {
             Some(format!("`{}`, in a shell", one_line(text)))
         }
         ["exec"] => instead("run"),
+        // As a question it is for the model.
+        ["why"] => None,
         [word] if PROMPTS.contains(word) => None,
         [word] => instead(word),
         [first, ..] => {
@@ -214,6 +216,8 @@ mod tests {
         for text in [
             "test",
             "review",
+            "why",
+            "why does it fail?",
             "commit",
             "continue",
             " apply",

@@ -12,6 +12,7 @@ mod thoughts;
 mod user_commands;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use engine::ports::CancelLevel;
@@ -179,6 +180,8 @@ pub(super) enum Effect {
     Approvals(Option<ApprovalMode>),
     /// List the agents.
     Agents,
+    /// Change how many subagents work at the same time, or show that.
+    Jobs(Option<NonZeroUsize>),
     /// Compact the conversation, with these instructions.
     Compact(Option<String>),
     /// Ask something of the sessions.

@@ -11,6 +11,8 @@ pub enum Key {
     MaxConcurrency,
     /// The models of agents.
     AgentModels,
+    /// The agents that get no tasks.
+    DisabledAgents,
     /// How deep calls for subagents may be below each other.
     MaxRecursionDepth,
     /// How tasks are isolated.
@@ -133,6 +135,7 @@ impl Key {
     pub const ALL: [Self; 55] = [
         Self::MaxConcurrency,
         Self::AgentModels,
+        Self::DisabledAgents,
         Self::MaxRecursionDepth,
         Self::IsolationMode,
         Self::MergeMode,
@@ -194,6 +197,7 @@ impl Key {
         match self {
             Self::MaxConcurrency => "task.maxConcurrency",
             Self::AgentModels => "task.agentModelOverrides",
+            Self::DisabledAgents => "task.disabledAgents",
             Self::MaxRecursionDepth => "task.maxRecursionDepth",
             Self::IsolationMode => "task.isolation.mode",
             Self::MergeMode => "task.isolation.merge",
@@ -283,6 +287,7 @@ impl Key {
             ],
             Self::MaxConcurrency
             | Self::AgentModels
+            | Self::DisabledAgents
             | Self::MaxRecursionDepth
             | Self::IsolationMode
             | Self::MergeMode

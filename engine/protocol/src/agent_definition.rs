@@ -133,6 +133,8 @@ pub struct AgentCatalog {
     pub agents: Vec<AgentDefinition>,
     /// Those that have the name of one before them, and are not used.
     pub shadowed: Vec<AgentDefinition>,
+    /// Those that the settings disable. They get no tasks.
+    pub disabled: Vec<AgentDefinition>,
     /// What is wrong with the files that are skipped.
     pub warnings: Vec<AgentWarning>,
 }
@@ -257,6 +259,16 @@ impl AgentCatalog {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&AgentDefinition> {
         self.agents.iter().find(|agent| agent.name == name)
+    }
+
+    /// Returns the catalog in which the agents with these names are disabled.
+    #[must_use]
+    pub fn without(mut self, disabled: &[String]) -> Self {
+        let (disabled, agents) =
+            self.agents.into_iter().partition(|it| disabled.contains(&it.name));
+        self.agents = agents;
+        self.disabled = disabled;
+        self
     }
 
     /// Adds an agent. The first with its name counts.

@@ -118,9 +118,6 @@ pub enum EventKind {
         /// The model of the task, if its worker is a model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The task that has added this one, if a task did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent: Option<TaskName>,
     },
     /// A task got its permit, and its workspace is being prepared.
     TaskStarted {

@@ -13,7 +13,7 @@ use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     AnyValue, Clock, Ids, Models, NoTrustedRules, Schema, Schemas, ShellPart, ShellSyntax,
-    ShellWord, ToolFactory,
+    ShellWord, Spawner, ToolFactory,
 };
 use engine::request::RequestPolicy;
 use protocol::{
@@ -185,7 +185,7 @@ impl TestEngine {
 
     /// Opens an engine whose models have the tools of `more` beside the fake ones.
     pub async fn with_tools(jobs: usize, more: Vec<Arc<dyn ToolFactory>>) -> Self {
-        Self::open_asking((jobs, ""), Duration::from_millis(100), None, more, None).await
+        Self::open_asking((jobs, ""), Duration::from_millis(100), None, (more, None), None).await
     }
 
     /// Opens an engine whose models are `models`, asked as `requests` says, and in which the
@@ -197,7 +197,8 @@ impl TestEngine {
         plan: &str,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking((jobs, plan), Duration::from_millis(100), asked, Vec::new(), None).await
+        Self::open_asking((jobs, plan), Duration::from_millis(100), asked, (Vec::new(), None), None)
+            .await
     }
 
     /// Opens an engine whose models are `models`, with the tools of `more` beside the fake ones.
@@ -207,17 +208,27 @@ impl TestEngine {
         more: Vec<Arc<dyn ToolFactory>>,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking((1, ""), Duration::from_millis(100), asked, more, None).await
+        Self::open_asking((1, ""), Duration::from_millis(100), asked, (more, None), None).await
     }
 
     /// Opens an engine with these MCP servers, in which the faults of `plan` strike.
     pub async fn with_servers(jobs: usize, plan: &str, servers: &FakeServers) -> Self {
-        let (grace, more) = (Duration::from_millis(100), Vec::new());
+        let (grace, more) = (Duration::from_millis(100), (Vec::new(), None));
         Self::open_asking((jobs, plan), grace, None, more, Some(servers)).await
     }
 
+    /// Opens an engine whose tools start subagents with `spawner`, with the tools of `more` beside the fake ones.
+    pub async fn with_spawner(
+        jobs: usize,
+        spawner: Arc<dyn Spawner>,
+        more: Vec<Arc<dyn ToolFactory>>,
+    ) -> Self {
+        let of_calls = (more, Some(spawner));
+        Self::open_asking((jobs, ""), Duration::from_millis(100), None, of_calls, None).await
+    }
+
     async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
-        Self::open_asking((jobs, plan), grace, None, Vec::new(), None).await
+        Self::open_asking((jobs, plan), grace, None, (Vec::new(), None), None).await
     }
 
     /// # Panics
@@ -226,7 +237,7 @@ impl TestEngine {
         (jobs, plan): (usize, &str),
         grace: Duration,
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
-        more: Vec<Arc<dyn ToolFactory>>,
+        (more, spawner): (Vec<Arc<dyn ToolFactory>>, Option<Arc<dyn Spawner>>),
         servers: Option<&FakeServers>,
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
@@ -255,7 +266,7 @@ impl TestEngine {
             gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
             mcp: servers.map(FakeServers::ports),
-            spawner: None,
+            spawner,
             artifacts: Arc::new(FakeArtifacts::default()),
             absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),

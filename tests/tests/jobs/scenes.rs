@@ -36,8 +36,6 @@ pub(super) enum Scene {
     DeadTask,
     /// A task the owner of whose workspace dies.
     DeadOwner,
-    /// A task is added to a run.
-    Adding,
     /// A run is cancelled while it is opened.
     Cancelled,
     /// The engine closes, and a capture does not end.
@@ -90,7 +88,6 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
             dead.schema = Some(Box::new(json!({ "required": "panic" })));
             run(&mut engine, vec![dead]).await
         }
-        Scene::Adding => add(&mut engine).await,
         Scene::Cancelled => cancel(&engine).await,
         Scene::Closing => {
             engine.repository.failpoints.block_at("capture");
@@ -186,18 +183,6 @@ async fn end(engine: &mut TestEngine) -> String {
         Some(landed) => format!("{}; {landed} landed", came.join(", ")),
         None => "no end".to_owned(),
     }
-}
-
-async fn add(engine: &mut TestEngine) -> String {
-    let submitted = engine.submit(engine.spec(vec![task("one", "wait")])).await;
-    while engine.commands.running() == 0 {
-        within(engine.next()).await;
-    }
-    let adding = engine.engine.controls(submitted.id).add_tasks(None, vec![task("two", "yield")]);
-    let added = within(adding).await.map(|tasks| tasks.len());
-    engine.commands.release();
-    let added = added.map_err(|error| error.to_string());
-    format!("{added:?}; {}", end(engine).await)
 }
 
 async fn cancel(engine: &TestEngine) -> String {

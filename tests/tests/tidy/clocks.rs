@@ -24,6 +24,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("tests/src/fakes/tools.rs", "a tool takes its time, of a clock that is paused"),
     ("tests/tests/binary/models/api_pairs.rs", "it is a timer"),
     ("tests/tests/event_streams.rs", "models and tools take their time, of a clock that is paused"),
+    ("tests/tests/waiting_parents.rs", "subagents take their time, of a clock that is paused"),
     ("tests/src/model/respond.rs", "a model speaks at its pace, and nobody waits for a moment"),
 ];
 

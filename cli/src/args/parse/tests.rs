@@ -254,7 +254,6 @@ fn what_is_not_implemented_yet_is_refused_by_its_name() {
         &["run", "--exec", "a", "--limit", "memory=3"],
         &["replay", "r0000"],
         &["attach"],
-        &["why", "r0000/t1"],
         &["budget", "r0000", "--add", "cost=1"],
         &["workspaces", "list"],
         &["doctor"],

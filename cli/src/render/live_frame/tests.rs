@@ -75,7 +75,6 @@ fn with_agents(mut run: RunView) -> RunView {
                 item: None,
                 items: Vec::new(),
                 model,
-                parent: None,
             },
         );
         tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });

@@ -17,7 +17,6 @@ fn run() -> RunView {
             item: None,
             items: Vec::new(),
             model: None,
-            parent: None,
         },
         EventKind::TaskStarted { task, attempt: 1 },
     ];

@@ -111,7 +111,6 @@ fn queued(task: TaskName, title: &str, model: Option<&str>) -> EventKind {
         item: None,
         items: Vec::new(),
         model: model.map(str::to_owned),
-        parent: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod conflicts;
 mod discard;
+mod explain;
 mod kept_work;
 mod landable_work;
 mod landed_work;
@@ -19,6 +20,7 @@ pub use conflicts::{
     unlanded_work,
 };
 pub use discard::{Discarded, Resolution, discard};
+pub use explain::{NextStep, RunExplanation, TaskExplanation, explain};
 pub use kept_work::{
     ChosenWork, KeptReason, Missing, NotReady, can_land_again, has_landed, is_taken_back,
     kept_reason, landing_tasks, wanted,

@@ -66,10 +66,11 @@ impl EngineSpawner {
     /// Returns the agents that there are in a folder of a repository; `None` outside of one.
     async fn catalog(&self, folder: &Path) -> Option<AgentCatalog> {
         let (agents, places) = (Arc::clone(&self.agents), self.app.places.clone());
+        let disabled = self.app.settings.disabled_agents.value.clone();
         let folder = folder.to_owned();
         let discover = move || {
             let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
-            Some(agents.discover(&places, root, &folder))
+            Some(agents.discover(&places, root, &folder).without(&disabled))
         };
         spawn_blocking(discover).await.ok().flatten()
     }
@@ -126,6 +127,7 @@ impl EngineSpawner {
         let spec = spec.map_err(|error| error.what.clone())?;
         let answerer = caller.ask.as_ref().map_or(Answerer::None, |_| Answerer::Client);
         let submission = Submission::new(spec, Arc::clone(repository)).answered_by(answerer);
+        let submission = submission.in_mode(caller.chosen.clone());
         let run = engine.run(submission).await.map_err(|error| error.to_string())?;
         let name = run.name.clone();
         let person = caller.ask.clone().map(|ask| {

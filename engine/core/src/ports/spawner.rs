@@ -10,6 +10,8 @@ use protocol::{
 };
 use serde_json::Value;
 
+use crate::approvals::ChosenMode;
+
 use super::{Ask, CallOrigin, CancelToken, LineSink, Pause};
 
 /// Runs subagents for tool calls.
@@ -89,6 +91,10 @@ pub struct Caller {
     pub approvals: Approvals,
     /// The mode that counts at this moment.
     pub mode: ApprovalMode,
+    /// The mode to which a person changes while its subagents work.
+    pub chosen: ChosenMode,
+    /// The schema of the caller's own result, if it has one.
+    pub schema: Option<Value>,
     /// Lets the caller wait; `None` if it is not a task.
     pub pause: Option<Arc<dyn Pause>>,
     /// Asks a person; `None` if there is no one to answer.

@@ -16,6 +16,7 @@ mod limits;
 mod outages;
 pub(super) mod own_servers;
 mod streams;
+mod subagent_rules;
 mod subagents;
 mod tools;
 pub(super) mod work;

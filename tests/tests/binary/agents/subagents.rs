@@ -15,13 +15,18 @@ use tests::sandbox::{Invocation, Sandbox};
 use crate::binary::sandbox;
 
 /// A session in print mode.
-fn session(place: &Sandbox, model: &LoopbackModel, folder: &Path, words: &str) -> Invocation {
+pub(super) fn session(
+    place: &Sandbox,
+    model: &LoopbackModel,
+    folder: &Path,
+    words: &str,
+) -> Invocation {
     let session = place.regatta(folder).words("-p --model").arg(model.route());
     session.arg("--base-url").arg(model.base_url()).words(words).arg(marker("parent"))
 }
 
 /// A call with these items, each of which begins the conversation of its name.
-fn task(ids: &[&str], more: &Value) -> Answer {
+pub(super) fn task(ids: &[&str], more: &Value) -> Answer {
     let items = ids.iter().map(|id| {
         json!({ "id": id, "description": format!("does {id}"), "assignment": format!("Do it. {}", marker(id)) })
     });
@@ -32,7 +37,7 @@ fn task(ids: &[&str], more: &Value) -> Answer {
     Answer::call("task", &arguments)
 }
 
-fn write(path: &str, content: &str) -> Answer {
+pub(super) fn write(path: &str, content: &str) -> Answer {
     Answer::call("write", &json!({ "path": path, "content": content }))
 }
 

@@ -8,6 +8,7 @@ mod ends;
 mod files;
 mod hostile;
 mod isolated;
+mod jobs;
 pub(super) mod kit;
 mod latency;
 mod lists;
