@@ -179,10 +179,10 @@ impl Actor for Root {
                 let _gone = state.runs.cast(RunsMessage::Request(run, request));
             }
             RootMessage::SetCapacity(capacity) => {
-                let _gone = state.runs.0.cast(RunsMessage::SetCapacity(capacity));
+                let _gone = state.runs.cast(RunsMessage::SetCapacity(capacity));
             }
             RootMessage::Places(reply) => {
-                let _gone = state.runs.0.cast(RunsMessage::Places(reply));
+                let _gone = state.runs.cast(RunsMessage::Places(reply));
             }
             RootMessage::Listen(reply) => {
                 let _gone = reply.send(state.events.subscribe());
