@@ -102,8 +102,8 @@ Examples:
   regatta trust --revoke isolation.setup 'bash(make *)'
   regatta trust --revoke mcp.github
 
-Such settings and servers have no effect until you trust them, and none after a change of
-their value or of a file that their commands run. The other settings need no
+Such settings and servers have no effect until you trust them, and none after a
+change of their value or of a file that they run. The other settings need no
 trust. --list and --revoke include the rules that you have made with `always`
 (docs/approvals.md).";
 

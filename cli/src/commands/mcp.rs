@@ -64,7 +64,8 @@ fn named<'a>(servers: &'a McpServers, name: &str) -> Result<&'a ListedServer, Er
 fn list(globals: &Globals, servers: &McpServers, out: Out<'_>) -> Result<(), Error> {
     if globals.form() == Form::Json {
         let shown: Vec<_> = servers.servers.iter().map(server_json).collect();
-        return print_json(out, &json!({ "servers": shown, "warnings": servers.warnings }));
+        let warnings: Vec<_> = servers.warnings.iter().map(ToString::to_string).collect();
+        return print_json(out, &json!({ "servers": shown, "warnings": warnings }));
     }
     if servers.servers.is_empty() {
         note(

@@ -29,7 +29,7 @@ pub mod login;
 mod login_oauth;
 pub mod logs;
 pub mod manual;
-mod mcp;
+pub mod mcp;
 mod mcp_changes;
 mod model_notes;
 pub mod models;

@@ -7,7 +7,6 @@ mod file_table;
 mod files;
 mod jsonc;
 mod lines;
-
 mod server;
 mod toml_tree;
 mod user_file;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::DataPaths;
-use config::mcp::{ServerCatalog, ServerEntry, ServerLevel, ServerProgram, Sought, discover};
+use config::mcp::{
+    ServerCatalog, ServerEntry, ServerLevel, ServerProgram, ServerWarning, Sought, discover,
+};
 use engine::ports::McpDefinition;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -25,7 +27,9 @@ pub struct McpServers {
     /// All of them, those first that take precedence.
     pub servers: Vec<ListedServer>,
     /// What is wrong with their files.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ServerWarning>,
+    /// Whether servers of other programs' files start without being enabled.
+    foreign: bool,
     root: PathBuf,
     home: Option<PathBuf>,
     /// The variables that the user takes from every program.
@@ -120,7 +124,8 @@ impl McpServers {
         let entries = std::mem::take(&mut catalog.entries);
         Ok(Self {
             servers: choices.listed(entries, &catalog),
-            warnings: catalog.warnings.iter().map(ToString::to_string).collect(),
+            warnings: catalog.warnings,
+            foreign: settings.mcp_foreign.value,
             root,
             home: places.home().map(Path::to_owned),
             removed: settings.env_remove.value.clone(),
@@ -135,12 +140,15 @@ impl McpServers {
     ) -> (Vec<Arc<McpDefinition>>, Vec<String>) {
         let (places, folder) = (app.places.clone(), folder.to_owned());
         let found = spawn_blocking(move || Self::find(&places, &folder)).await;
-        let mut found = match found {
+        let found = match found {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => return (Vec::new(), vec![error.in_one_line()]),
             Err(panicked) => return (Vec::new(), vec![panicked.to_string()]),
         };
-        let mut warnings = std::mem::take(&mut found.warnings);
+        // The files of other programs are not about this one until their servers start here.
+        let is_of_use = |it: &&ServerWarning| found.foreign || it.program == ServerProgram::Regatta;
+        let warnings = found.warnings.iter().filter(is_of_use);
+        let mut warnings: Vec<_> = warnings.map(ToString::to_string).collect();
         let mut definitions = Vec::new();
         for server in found.servers.iter().filter(|it| it.state == ServerState::Enabled) {
             match found.definition(&app.user_models, server).await {

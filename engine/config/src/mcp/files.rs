@@ -49,6 +49,7 @@ pub fn discover(
         folder,
         places,
         catalog: ServerCatalog::default(),
+        program: ServerProgram::Regatta,
         of_user: BTreeSet::new(),
     };
     let of_user = FILES.iter().filter_map(|place| search.file_of_user(place));
@@ -63,6 +64,8 @@ struct Search<'a> {
     folder: PathBuf,
     places: &'a DataPaths,
     catalog: ServerCatalog,
+    /// The program whose file is read.
+    program: ServerProgram,
     /// The files of the user. In the user's home, they are files of a project as well.
     of_user: BTreeSet<PathBuf>,
 }
@@ -87,6 +90,7 @@ impl Search<'_> {
 
     /// Adds the servers of the file at a place, if it is there.
     fn add(&mut self, place: &DefinitionFile) {
+        self.program = place.program;
         let (file, level) = match place.folder {
             Folder::Project => (self.file_of_project(place), ServerLevel::Project),
             Folder::Config | Folder::Home => (self.file_of_user(place), ServerLevel::User),
@@ -233,7 +237,8 @@ impl Search<'_> {
     }
 
     fn warn(&mut self, file: &Path, line: Option<u64>, message: String) {
-        let warning = ServerWarning { file: file.to_owned(), line, message };
+        let program = self.program;
+        let warning = ServerWarning { program, file: file.to_owned(), line, message };
         // A file that has servers at two places is read twice.
         if !self.catalog.warnings.contains(&warning) {
             self.catalog.warnings.push(warning);
