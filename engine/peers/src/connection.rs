@@ -18,6 +18,7 @@ use rmcp::model::{
 };
 use rmcp::service::RunningService;
 use serde_json::Value;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -34,13 +35,17 @@ use crate::subject::Subject;
 const NAME: usize = 100;
 const INSTRUCTIONS: usize = 16 << 10;
 
+/// How long closing takes at most.
+const CLOSE: Duration = Duration::from_millis(900);
+
 /// A connection to a server. Dropping it ends the server's process.
 pub(crate) struct Connection {
     info: McpServerInfo,
     /// How long a request takes at most, if it is not a call.
     time: Duration,
     requests: Requests,
-    running: RunningService<RoleClient, Arc<Client>>,
+    /// Absent when the connection has been closed.
+    running: Mutex<Option<RunningService<RoleClient, Arc<Client>>>>,
     _changes: Option<AbortOnDropHandle<()>>,
 }
 
@@ -55,7 +60,13 @@ impl Connection {
         let client = Arc::clone(running.service());
         let changes = changes::follow(running.peer().clone(), Arc::clone(&client), server);
         let requests = Requests { peer: running.peer().clone(), client, subject };
-        Self { info: info(server), time, requests, running, _changes: changes }
+        Self {
+            info: info(server),
+            time,
+            requests,
+            running: Mutex::new(Some(running)),
+            _changes: changes,
+        }
     }
 
     fn terms(&self) -> Terms {
@@ -164,10 +175,19 @@ impl McpConnection for Connection {
     async fn close(&self) {
         let subject = &self.requests.subject;
         subject.link.ending.end(Why::Closed);
-        self.running.cancellation_token().cancel();
-        if let Some(program) = &subject.program {
-            program.close().await;
-        }
+        let running = self.running.lock().await.take();
+        let closed = async {
+            if let Some(mut running) = running {
+                // What is not over in time is given up.
+                let _late = running.close_with_timeout(CLOSE).await;
+            }
+        };
+        let ended = async {
+            if let Some(program) = &subject.program {
+                program.close().await;
+            }
+        };
+        tokio::join!(closed, ended);
     }
 }
 

@@ -33,6 +33,9 @@ const REOPENED: usize = 5;
 /// The longest pause before that.
 const PAUSE: Duration = Duration::from_secs(8);
 
+/// How many requests over HTTP can be under way at least.
+const REQUESTS: usize = 16;
+
 /// Connects to MCP servers. Each server that is a program gets an owner of processes of its own.
 pub struct Connector {
     processes: Box<dyn Fn() -> Arc<dyn Processes> + Send + Sync>,
@@ -73,7 +76,7 @@ impl Connector {
                 let http =
                     http_client::client(&url, headers).map_err(|what| unusable(&subject, &what))?;
                 if way != Way::EventStream {
-                    let transport = streamable(http, &url);
+                    let transport = streamable(definition, http, &url);
                     return handshake::agree(definition, way, transport, subject, client).await;
                 }
                 let open = EventStream::open(http, &url, subject.link.ending.clone());
@@ -101,9 +104,9 @@ impl McpConnector for Connector {
         let revision = revision(definition)?;
         let last = self.taken().get(&definition.key).copied();
         let mut next = Next::Anything;
-        let mut told: Option<McpError> = None;
+        let mut refused: Option<McpError> = None;
         for way in ways(&definition.transport, revision.as_ref(), last) {
-            let is_rest = told.is_some() && way == Way::EventStream && next < Next::Anything;
+            let is_rest = refused.is_some() && way == Way::EventStream && next < Next::Anything;
             if next == Next::Nothing || is_rest {
                 break;
             }
@@ -117,18 +120,18 @@ impl McpConnector for Connector {
                 Err(refusal) => {
                     next = refusal.next;
                     // What a server says to `initialize` says most about it.
-                    if told.is_none() || way == Way::Initialize || next == Next::Nothing {
-                        told = Some(refusal.error);
+                    if refused.is_none() || way == Way::Initialize || next == Next::Nothing {
+                        refused = Some(refusal.error);
                     }
                 }
             }
         }
-        let name = &definition.name;
-        let none = || McpError {
-            kind: McpErrorKind::NotSent,
-            message: format!("MCP server `{name}` cannot be reached"),
+        let none = || {
+            let what = "is of type `sse`, which does not have the revision in its `protocol`";
+            let message = format!("MCP server `{}` {what}", definition.name);
+            McpError { kind: McpErrorKind::NotSent, message }
         };
-        Err(told.unwrap_or_else(none))
+        Err(refused.unwrap_or_else(none))
     }
 }
 
@@ -168,10 +171,15 @@ fn ways(
 }
 
 /// Returns the transport of streamable HTTP.
-fn streamable(http: reqwest::Client, url: &Url) -> StreamableHttpClientTransport<reqwest::Client> {
+fn streamable(
+    definition: &McpDefinition,
+    http: reqwest::Client,
+    url: &Url,
+) -> StreamableHttpClientTransport<reqwest::Client> {
     let mut pauses = ExponentialBackoff::default();
     (pauses.max_times, pauses.max_delay) = (Some(REOPENED), Some(PAUSE));
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .max_concurrent_requests(definition.concurrency.max(REQUESTS))
         .max_sse_event_size(MESSAGE_BYTES)
         .max_json_response_size(MESSAGE_BYTES);
     config.retry_config = Arc::new(pauses);

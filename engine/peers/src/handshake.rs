@@ -51,10 +51,9 @@ pub(crate) enum Next {
 
 /// Returns the time that the first request of a way may take.
 fn time(definition: &McpDefinition, way: Way) -> Duration {
-    let time = request_time(definition);
     match (&definition.transport, way) {
-        (McpTransport::Http { .. }, Way::Discover) => time.min(SILENCE),
-        _ => time,
+        (McpTransport::Http { .. }, Way::Discover) => definition.timeout.min(SILENCE),
+        _ => request_time(definition),
     }
 }
 

@@ -36,6 +36,8 @@ pub enum HttpBehaviour {
     Challenge,
     /// It answers with a page.
     Html,
+    /// It answers with JSON that is not a message.
+    NoMessage,
     /// It redirects to this address.
     Redirect(String),
     /// It redirects to another path of its own.
@@ -186,6 +188,7 @@ async fn respond(
             whole(write, 401, challenge, "text/plain", "no").await
         }
         HttpBehaviour::Html => whole(write, 200, "", "text/html", "<h1>Hello</h1>").await,
+        HttpBehaviour::NoMessage => whole(write, 200, "", "application/json", "{}").await,
         HttpBehaviour::Redirect(to) => {
             whole(write, 307, &format!("location: {to}\r\n"), "text/plain", "").await
         }

@@ -115,6 +115,10 @@ async fn a_server_over_http_that_behaves_badly_ends_with_a_clear_error_or_works(
         (Is::Status(404), "NoAnswer: MCP server `box` answered with HTTP 404: no"),
         (Is::Status(503), "NoAnswer: MCP server `box` answered with HTTP 503"),
         (Is::Html, "NoAnswer: MCP server `box` answered with text/html instead of JSON"),
+        (
+            Is::NoMessage,
+            "NoAnswer: MCP server `box` answered with something that is not a message of MCP",
+        ),
         (Is::Redirect(to), &redirected),
         (Is::CutCall, "NoAnswer: MCP server `box` cannot be reached: "),
         (Is::EndlessEvents, "NoAnswer: MCP server `box` did not answer within 300ms"),
@@ -124,8 +128,9 @@ async fn a_server_over_http_that_behaves_badly_ends_with_a_clear_error_or_works(
         let mut definition = over_http(&server.url);
         match behaviour {
             Is::Silent => definition.timeout = SHORT,
-            // As long as it takes to answer what comes after the silence.
-            Is::SilentDiscover => definition.timeout = 4 * SHORT,
+            Is::SilentDiscover => {
+                (definition.timeout, definition.startup_timeout) = (SHORT, PATIENCE);
+            }
             _ => {}
         }
         let timeout = if behaviour == Is::EndlessEvents { SHORT } else { PATIENCE };

@@ -5,18 +5,29 @@ use std::sync::Arc;
 use engine::ports::{McpConnector as _, McpErrorKind};
 use tests::mcp::{HttpBehaviour, HttpMcpServer};
 
-use crate::harness::{Person, call, called, connect, connector, over_http, text};
+use crate::harness::{Person, call, call_from_many, called, connect, connector, over_http, text};
 
 #[test]
 async fn each_request_has_the_headers_of_the_definition_the_session_and_the_revision() {
     let server = HttpMcpServer::start(HttpBehaviour::Session).await.unwrap();
     let (connection, _person) = connect(&over_http(&server.url)).await.unwrap();
     called(&connection, call("echo")).await.unwrap();
+    connection.close().await;
     let asked = server.asked();
+    assert_eq!(asked.last().map(|request| &request.line[..]), Some("DELETE /mcp"));
     assert!(asked.iter().all(|request| request.headers["authorization"] == "Bearer secret"));
     let call = asked.iter().find(|request| request.rpc.as_deref() == Some("tools/call")).unwrap();
     assert!(call.headers["mcp-session-id"].starts_with('s'));
     assert_eq!(call.headers["mcp-protocol-version"], "2025-06-18");
+}
+
+#[test]
+async fn each_of_many_callers_gets_its_own_answers_over_http() {
+    for behaviour in [HttpBehaviour::Newest, HttpBehaviour::Events] {
+        let server = HttpMcpServer::start(behaviour).await.unwrap();
+        let (connection, _person) = connect(&over_http(&server.url)).await.unwrap();
+        call_from_many(&connection).await;
+    }
 }
 
 #[test]

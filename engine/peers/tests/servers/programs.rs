@@ -11,7 +11,9 @@ use engine::ports::{
 use protocol::Content;
 use tests::mcp::StdioBehaviour;
 
-use crate::harness::{Person, call, called, connect, connector, program, runs, text, until};
+use crate::harness::{
+    Person, call, call_from_many, called, connect, connector, program, runs, text, until,
+};
 
 #[test]
 async fn a_server_says_what_it_is_and_lists_what_it_has() {
@@ -56,6 +58,12 @@ async fn a_call_reports_its_progress_and_a_tool_that_fails_is_no_error() {
     // Of many lines at once, the first is passed on.
     assert_eq!(lines.lock().unwrap()[..], ["1/3 step"]);
     assert!(called(&server, call("fail")).await.unwrap().is_error);
+}
+
+#[test]
+async fn each_of_many_callers_gets_its_own_answers() {
+    let (server, _person) = connect(&program(StdioBehaviour::Well)).await.unwrap();
+    call_from_many(&server).await;
 }
 
 #[test]
