@@ -177,7 +177,7 @@ async fn a_server_that_is_not_known_is_waited_for_then_left_out_and_reported_onc
     let began = Instant::now();
     let (_, notices) = say(&mut session, "say one").await;
     assert_eq!(began.elapsed().as_secs(), 10);
-    let expected = "warning: the MCP server `s` (mcp.json:1): it was not ready within 10 s; its tools come \
+    let expected = "the MCP server `s` (mcp.json:1): it was not ready within 10 s; its tools come \
                     when it is ready";
     assert_eq!(notices, [expected]);
     let (_, notices) = say(&mut session, "say two").await;
@@ -205,8 +205,7 @@ async fn a_server_that_does_not_start_is_given_up_and_its_tools_say_why_until_it
     let said = results(&engine.models.requests()[1]);
     let begin = "The MCP server `s` cannot be used: it ended at its start: no such module\nNothing was run.";
     assert!(said[0].starts_with(begin), "{said:?}");
-    let expected =
-        "warning: the MCP server `s` (mcp.json:1): it ended at its start: no such module";
+    let expected = "the MCP server `s` (mcp.json:1): it ended at its start: no such module";
     assert_eq!(notices, [expected]);
     let (_, notices) = say(&mut session, "say two").await;
     assert_eq!(notices, [""; 0], "it is said once");

@@ -120,6 +120,8 @@ impl SessionTools {
         setup: ToolSetup,
         ports: SessionPorts,
     ) -> Self {
+        let servers = servers_setup(&setup, &ports);
+        let servers = SessionServers::open(&services, deps.mcp.as_ref(), servers).await;
         let ToolSetup {
             view,
             mut env,
@@ -133,15 +135,6 @@ impl SessionTools {
             mode,
             ..
         } = setup;
-        let servers_setup = ServersSetup {
-            choice: &choice,
-            repo: &env.repo,
-            subfolder: &env.subfolder,
-            folder: &folder,
-            only: only.clone(),
-            ask: ports.ask.clone(),
-        };
-        let servers = SessionServers::open(&services, deps.mcp.as_ref(), servers_setup).await;
         if let Some(spawner) = &deps.spawner {
             env.spawn_offer = spawner.offer(&folder, &lineage).await;
         }
@@ -289,6 +282,19 @@ fn changes_something(access: &Access) -> bool {
     match access.class {
         AccessClass::Read(_) => false,
         AccessClass::Write(_) | AccessClass::Exec { .. } | AccessClass::Server { .. } => true,
+    }
+}
+
+/// Returns what the servers of a session are chosen by.
+fn servers_setup<'a>(setup: &'a ToolSetup, ports: &SessionPorts) -> ServersSetup<'a> {
+    ServersSetup {
+        choice: &setup.servers,
+        repo: &setup.env.repo,
+        subfolder: &setup.env.subfolder,
+        folder: &setup.folder,
+        view: setup.view.as_ref(),
+        only: setup.only.clone(),
+        ask: ports.ask.clone(),
     }
 }
 

@@ -91,10 +91,13 @@ impl ServerHandle {
 
     /// Returns why the server cannot be used, if it cannot.
     pub(super) fn fault(&self) -> Option<String> {
-        match &self.newest.borrow().phase {
+        let newest = self.snapshot();
+        match newest.phase {
             ServerPhase::Degraded(why) => Some(why.to_string()),
             ServerPhase::Stopped => self.has_ended().then(|| "it was ended".to_owned()),
-            ServerPhase::Starting | ServerPhase::Ready | ServerPhase::BackOff => None,
+            ServerPhase::Starting | ServerPhase::Ready | ServerPhase::BackOff => {
+                newest.error.map(|why| why.to_string())
+            }
         }
     }
 

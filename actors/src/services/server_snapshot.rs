@@ -13,6 +13,8 @@ pub(super) struct ServerSnapshot {
     pub(super) connection: Option<(u64, Arc<dyn McpConnection>)>,
     /// What it offers, or offered when it was last used.
     pub(super) offer: Option<Arc<McpOffer>>,
+    /// Why it has failed the last time, if it is not ready since.
+    pub(super) error: Option<Arc<str>>,
     /// The number of changes of the offer.
     pub(super) version: u64,
 }

@@ -10,7 +10,7 @@ use engine::mcp::{
     Declared, DeferLimits, FIND_TOOLS, PREFIX, ServerOwner, ServerPhase, ServerPlace, ServerTools,
     offered, placed,
 };
-use engine::ports::{Ask, LiveTools, McpDefinition, Tool};
+use engine::ports::{Ask, LiveTools, McpDefinition, Tool, WorkspaceView};
 use futures_util::future::{BoxFuture, join_all};
 use protocol::{Failure, FailureClass, ServerChoice};
 use ractor::ActorRef;
@@ -39,6 +39,8 @@ pub(crate) struct ServersSetup<'a> {
     pub(crate) subfolder: &'a Path,
     /// The folder in which the session works.
     pub(crate) folder: &'a Path,
+    /// The tree in which it is.
+    pub(crate) view: &'a dyn WorkspaceView,
     /// The names of the tools that the model may use; every tool if absent.
     pub(crate) only: Option<BTreeSet<String>>,
     /// Asks a person; `None` if there is no one to answer.
@@ -74,7 +76,7 @@ impl SessionServers {
         ports: Option<&McpPorts>,
         setup: ServersSetup<'_>,
     ) -> Option<Arc<Self>> {
-        let ServersSetup { choice, repo, subfolder, folder, only, ask } = setup;
+        let ServersSetup { choice, repo, subfolder, folder, view, only, ask } = setup;
         // Without any of their tools, servers need not be started.
         let is_of_server = |name: &String| name == FIND_TOOLS || name.starts_with(PREFIX);
         let is_used = only.as_ref().is_none_or(|only| only.iter().any(is_of_server));
@@ -86,13 +88,11 @@ impl SessionServers {
             let is_there = |name: &&String| definitions.iter().any(|it| it.name == **name);
             let missing = names.iter().filter(|name| !is_there(name));
             notices.extend(missing.map(|name| {
-                format!(
-                    "warning: no MCP server `{name}` can be used; `regatta mcp list` lists them"
-                )
+                format!("no MCP server `{name}` can be used; `regatta mcp list` lists them")
             }));
         }
         definitions.sort_by(|one, other| one.name.cmp(&other.name));
-        let servers = start(services, &definitions, (repo, subfolder, folder)).await;
+        let servers = start(services, &definitions, (repo, subfolder, folder), view).await;
         Some(Arc::new(Self {
             services: services.clone(),
             servers,
@@ -131,7 +131,7 @@ impl SessionServers {
                 return Err(Failure::new(FailureClass::Invalid, message));
             }
             if used.reported.set(()).is_ok() {
-                notices.push(format!("warning: the MCP server `{name}` ({source}): {why}{then}"));
+                notices.push(format!("the MCP server `{name}` ({source}): {why}{then}"));
             }
         }
         Ok(notices)
@@ -145,7 +145,8 @@ impl SessionServers {
         let each = self.servers.iter().map(async |Used { handle, .. }| {
             let definition = handle.definition();
             let is_enough = |newest: &ServerSnapshot| {
-                is_settled(newest) || (newest.offer.is_some() && !definition.required)
+                let is_known = newest.offer.is_some() || newest.phase == ServerPhase::BackOff;
+                is_settled(newest) || (is_known && !definition.required)
             };
             timeout_at(first + definition.startup_timeout, handle.until(is_enough)).await.is_ok()
         });
@@ -224,6 +225,7 @@ async fn start(
     services: &ActorRef<ServicesMessage>,
     definitions: &[Arc<McpDefinition>],
     (repo, subfolder, folder): (&Path, &Path, &Path),
+    view: &dyn WorkspaceView,
 ) -> Vec<Used> {
     let workspace = workspace_root(folder, subfolder);
     let place = match joined(repo, subfolder) == folder {
@@ -238,6 +240,10 @@ async fn start(
             (ServerPlace::Tree, _) | (_, ServerOwner::Task) => Some(folder.to_owned()),
             (ServerPlace::Copy { .. }, ServerOwner::Everyone) => None,
         };
+        if placed.owner == ServerOwner::Task {
+            // It may change any file of the copy.
+            let _changed_by_others = view.process_root();
+        }
         let question = |reply| ServicesMessage::Use(placed.definition, root, reply);
         if let Some(handle) = answer(services, question).await {
             servers.push(Used { handle, owner: placed.owner, reported: OnceLock::new() });

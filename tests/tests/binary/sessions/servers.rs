@@ -18,7 +18,7 @@ while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case $line in
     *'"method":"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"notes","version":"1"},"instructions":"Note what matters."}' ;;
-    *'"method":"tools/list"'*) answer '{"tools":[{"name":"note","description":"Keeps a note.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}' ;;
+    *'"method":"tools/list"'*) answer '{"tools":[{"name":"note","description":"Keeps a note.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}]}' ;;
     *'"method":"tools/call"'*)
       echo noted > noted.txt
       answer "{\"content\":[{\"type\":\"text\",\"text\":\"noted in $PWD by $0\"}]}" ;;
@@ -101,7 +101,7 @@ fn run(place: &Sandbox, repository: &Repository, model: &LoopbackModel) -> Strin
     let yielded = Answer::call("yield", &json!({ "data": 1 }));
     model.talk("s", steps(vec![note(), yielded]));
     let run = place.run_in(repository).words("--mcp notes --model").arg(model.route());
-    let run = run.arg("--base-url").arg(model.base_url()).arg(marker("s"));
+    let run = run.arg("--base-url").arg(model.base_url()).arg(format!("note it {}", marker("s")));
     let done = run.run().expect_code(0);
     let asked = model.asked("s");
     assert!(asked[0].tools().contains(&"mcp__notes_note"), "{done}");
@@ -134,7 +134,11 @@ fn a_task_of_a_run_has_no_server_that_it_does_not_name() {
     let (repository, model) = (place.repository(), LoopbackModel::start());
     model.talk("s", steps(vec![Answer::call("yield", &json!({ "data": 1 }))]));
     let run = place.run_in(&repository).words("--model").arg(model.route());
-    run.arg("--base-url").arg(model.base_url()).arg(marker("s")).run().expect_code(0);
+    run.arg("--base-url")
+        .arg(model.base_url())
+        .arg(format!("do it {}", marker("s")))
+        .run()
+        .expect_code(0);
     let asked = model.asked("s");
     assert!(!asked[0].tools().iter().any(|name| name.starts_with("mcp__")));
 }
