@@ -3,7 +3,7 @@
 use clap::ArgAction;
 
 /// The commands in the order of `regatta -h`: by the course of a run.
-const COMMANDS: &str = "run runs results logs diff conflicts show apply discard undo gc agents mcp models login \
+const COMMANDS: &str = "run runs results logs why diff conflicts show apply discard undo gc agents mcp models login \
      logout gates trust config demo schema completions man help";
 
 /// The options of a command below one heading, in their order. Those after `|` are left out of `-h`.

@@ -28,7 +28,7 @@ async fn a_task_that_has_ended_is_one_sentence_and_the_command_that_goes_on() {
         (
             "api",
             format!(
-                "is done; its work is kept, because it conflicts in src/config.rs\n  \
+                "is done; its work is kept, because it conflicts in \"src/\\033config.rs\"\n  \
                  regatta conflicts {run}/api\n"
             ),
         ),

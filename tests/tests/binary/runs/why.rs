@@ -20,7 +20,7 @@ fn each_task_of_a_run_that_goes_on_says_what_it_waits_for_and_after_it_how_it_en
         .task("docs", "exit 3")
         .after(&["api"])
         .task("lint", "true");
-    let running = place.run_plan(&repository, &plan).words("--json --jobs 1").start();
+    let running = place.run_plan(&repository, &plan).words("--jobs 1").start();
     let process = running.id().as_raw_nonzero();
     let why = |words: &str| place.regatta(repository.root()).words("why").words(words).run();
     let works = |text: &str| text.contains("api has worked for ");
