@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::{EventBus, Events};
+use crate::events::{EventBus, EventFilter, Events};
 use crate::executors::{Executors, ExecutorsMessage};
 use crate::gates::{GateHandle, Gates, GatesArguments, GatesMessage};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
@@ -44,8 +44,8 @@ pub(crate) enum RootMessage {
     Cancel(RunId, CancelLevel, Interruption),
     /// A request to one run.
     Request(RunId, Box<RunRequest>),
-    /// Returns a reader of all events from now on.
-    Listen(RpcReplyPort<Events>),
+    /// Returns a reader of the events that pass a filter, from now on.
+    Listen(EventFilter, RpcReplyPort<Events>),
     /// Cancels all runs, closes everything, then stops.
     Close,
     /// It is time to check whether a shutdown makes progress. Contains the value of the activity
@@ -169,8 +169,8 @@ impl Actor for Root {
             RootMessage::Request(run, request) => {
                 let _gone = state.runs.0.cast(RunsMessage::Request(run, request));
             }
-            RootMessage::Listen(reply) => {
-                let _gone = reply.send(state.events.subscribe());
+            RootMessage::Listen(filter, reply) => {
+                let _gone = reply.send(state.events.subscribe(filter));
             }
             RootMessage::Close => state.close(&myself, Interruption::Terminate),
             RootMessage::StillClosing(before) => state.still_closing(&myself, before),

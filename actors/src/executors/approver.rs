@@ -245,6 +245,7 @@ fn question(
         choices: once.into_iter().chain(can_be_kept).chain([choice(NO, 'n', "no")]).collect(),
         default: NO.to_owned(),
         tool_call_id: Some(call.id.clone()),
+        form: protocol::QuestionForm::Call,
         deadline_ms: None,
         diff: None,
     }

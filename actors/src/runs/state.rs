@@ -11,7 +11,7 @@ use ractor::{ActorId, ActorProcessingErr, ActorRef};
 
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::EventBus;
+use crate::events::{EventBus, EventFilter};
 use crate::executors::{Answerer, ExecutorsMessage};
 use crate::isolation::IsolatorMessage;
 use crate::job::Job;
@@ -136,7 +136,7 @@ impl RunsState {
         answerer: Answerer,
     ) -> Result<Submitted, ActorProcessingErr> {
         let scope = EventScope::Run(run.name.clone());
-        let events = self.arguments.events.subscribe_to(scope.clone());
+        let events = self.arguments.events.subscribe(EventFilter::Scope(scope.clone()));
         let submitted = Submitted { id: run.spec.id, name: run.name.clone(), events };
         self.schedule.open(run.spec.id, run.spec.jobs);
         let arguments = RunArguments {
