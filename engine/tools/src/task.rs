@@ -5,6 +5,7 @@ mod declaration;
 mod details;
 mod other_forms;
 mod shares;
+mod shown;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,10 @@ impl Builtin for Task {
             1 => names.concat(),
             count => format!("{count} tasks: {}{rest}", names.join(", ")),
         })
+    }
+
+    fn shown_result(details: &Value) -> Option<Vec<String>> {
+        shown::lines(details)
     }
 
     fn is_offered(env: &ToolEnv) -> bool {
