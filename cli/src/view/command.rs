@@ -8,6 +8,7 @@ use protocol::{ApprovalMode, ThinkingLevel};
 use super::key_help::{KEYS, LINE_KEYS};
 use super::slash_elsewhere;
 use super::state::IsolationState;
+use super::subagents::TreeMode;
 use crate::render::one_line;
 
 /// A command.
@@ -36,6 +37,8 @@ pub(super) enum Command {
     Approvals(Option<ApprovalMode>),
     /// List the agents to which the model can give tasks.
     Agents,
+    /// Change how much of the subagents is displayed, or say it.
+    Tasks(Option<TreeMode>),
     /// Show the work of an isolated session.
     Diff,
     /// Land it.
@@ -87,6 +90,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("cost", "", "prints tokens and cost, and how full the context is"),
     ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
     ("agents", "", "lists the agents to which the model can give tasks"),
+    ("tasks", "[MODE]", "shows the subagents at work: off, compact or verbose"),
     ("quit", "", "leaves; the session can be continued"),
 ];
 
@@ -159,6 +163,12 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
             let mode = ApprovalMode::named(&name).map(|mode| Command::Approvals(Some(mode)));
             mode.ok_or_else(|| {
                 format!("no such mode: `{}`; try ask, write or yolo", one_line(&name))
+            })
+        }),
+        "tasks" => given.map_or(Ok(Command::Tasks(None)), |name| {
+            let mode = TreeMode::named(&name).map(|mode| Command::Tasks(Some(mode)));
+            mode.ok_or_else(|| {
+                format!("no such mode: `{}`; try off, compact or verbose", one_line(&name))
             })
         }),
         "compact" => Ok(Command::Compact(given)),
@@ -285,6 +295,9 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         assert_eq!(parse("/agents"), Some(Ok(Command::Agents)));
+        assert_eq!(parse("/tasks"), Some(Ok(Command::Tasks(None))));
+        assert_eq!(parse("/tasks off"), Some(Ok(Command::Tasks(Some(TreeMode::Off)))));
+        assert!(matches!(parse("/tasks all"), Some(Err(_))));
         assert_eq!(parse("/approvals"), Some(Ok(Command::Approvals(None))));
         assert_eq!(parse("/approvals ask"), Some(Ok(Command::Approvals(Some(ApprovalMode::Ask)))));
         assert!(matches!(parse("/approvals never"), Some(Err(_))));

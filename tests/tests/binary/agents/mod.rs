@@ -16,7 +16,7 @@ mod limits;
 mod outages;
 pub(super) mod own_servers;
 mod streams;
-mod subagents;
+pub(super) mod subagents;
 mod tools;
 pub(super) mod work;
 mod yields;
