@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use actors::Engine;
 use config::make_private;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LandingNotice, Repository};
@@ -28,7 +27,7 @@ use regatta::app_context::{AppContext, isolation_places};
 use regatta::error::{Error, ErrorKind};
 use regatta::model::check_models;
 use regatta::recovery::no_room;
-use regatta::{Answerer, RunHandle, Submission, SubmitError};
+use regatta::{Answerer, Engine, RunHandle, Submission, SubmitError};
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ mod arguments;
 mod declaration;
 mod details;
 mod other_forms;
+mod result_lines;
 mod shares;
-mod shown;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,7 @@ impl Builtin for Task {
     }
 
     fn shown_result(details: &Value) -> Option<Vec<String>> {
-        shown::lines(details)
+        result_lines::lines(details)
     }
 
     fn is_offered(env: &ToolEnv) -> bool {

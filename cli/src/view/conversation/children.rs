@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::Events;
 use protocol::Event;
+use regatta::Events;
 use tokio::time::{Instant, sleep_until};
 
 use super::Shown;
