@@ -112,17 +112,14 @@ fn last_number(folder: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use engine::ports::SubagentStatus;
     use rustix::fs::{CWD, mkfifoat};
 
     use super::*;
 
-    /// Makes a pipe, and returns what is written to it. Writing waits for this reader, and this reader for the
-    /// runtime.
+    /// Returns what is written to a pipe. Writing waits for this reader, and this reader for the runtime.
     async fn written(pipe: &Path) -> String {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::task::yield_now().await;
         let pipe = pipe.to_owned();
         spawn_blocking(move || fs::read_to_string(pipe).unwrap()).await.unwrap()
     }
