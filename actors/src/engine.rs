@@ -11,7 +11,7 @@ use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 
 use crate::deps::Deps;
-use crate::events::Events;
+use crate::events::{EventFilter, Events};
 use crate::executors::ToolSetup;
 use crate::messaging::answer;
 use crate::root::{Root, RootArguments, RootMessage};
@@ -86,8 +86,18 @@ impl Engine {
 
     /// Returns a reader of all events from now on.
     pub async fn listen(&self) -> Events {
+        self.subscribe(EventFilter::All).await
+    }
+
+    /// Returns a reader of the events of all runs from now on, without those of the sessions of their tasks.
+    pub async fn listen_to_runs(&self) -> Events {
+        self.subscribe(EventFilter::Runs).await
+    }
+
+    async fn subscribe(&self, filter: EventFilter) -> Events {
+        let subscribed = |reply| RootMessage::Listen(filter, reply);
         // A closed engine publishes no more events.
-        answer(&self.0.root, RootMessage::Listen).await.unwrap_or_else(Events::ended)
+        answer(&self.0.root, subscribed).await.unwrap_or_else(Events::ended)
     }
 
     /// Starts a run. It is submitted at once and can be cancelled before the returned future is

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::{EventBus, Events};
+use crate::events::{EventBus, EventFilter, Events};
 use crate::executors::{Executors, ExecutorsArguments};
 use crate::gates::{GateHandle, Gates, GatesArguments};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
@@ -51,8 +51,8 @@ pub(crate) enum RootMessage {
     SetCapacity(NonZeroUsize),
     /// Returns how many tasks may work at the same time, and how many do.
     Places(RpcReplyPort<Places>),
-    /// Returns a reader of all events from now on.
-    Listen(RpcReplyPort<Events>),
+    /// Returns a reader of the events that pass a filter, from now on.
+    Listen(EventFilter, RpcReplyPort<Events>),
     /// Cancels all runs, closes everything, then stops.
     Close,
     /// It is time to check whether a shutdown makes progress. Contains the value of the activity
@@ -184,8 +184,8 @@ impl Actor for Root {
             RootMessage::Places(reply) => {
                 let _gone = state.runs.cast(RunsMessage::Places(reply));
             }
-            RootMessage::Listen(reply) => {
-                let _gone = reply.send(state.events.subscribe());
+            RootMessage::Listen(filter, reply) => {
+                let _gone = reply.send(state.events.subscribe(filter));
             }
             RootMessage::Close => state.close(&myself, Interruption::Terminate),
             RootMessage::StillClosing(before) => state.still_closing(&myself, before),

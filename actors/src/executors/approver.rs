@@ -13,7 +13,7 @@ use engine::ports::{
 };
 use engine::tools::{CallGate, Decided, Subject, ToolSet};
 use protocol::{
-    ApprovalMode, ApprovalRule, Approvals, Question, QuestionChoice, QuestionId, QuestionKind,
+    ApprovalMode, ApprovalRule, Approvals, Question, QuestionChoice, QuestionForm, QuestionId,
     ToolCall, quote_within,
 };
 
@@ -239,12 +239,12 @@ fn question(
     };
     Question {
         id: QuestionId::generate(),
-        kind: QuestionKind::Approval,
         text: question_text(&call.name, decided),
         reason,
         choices: once.into_iter().chain(can_be_kept).chain([choice(NO, 'n', "no")]).collect(),
         default: NO.to_owned(),
         tool_call_id: Some(call.id.clone()),
+        form: QuestionForm::Call,
         deadline_ms: None,
         diff: None,
     }

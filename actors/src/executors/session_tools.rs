@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::approvals::{ApprovalPolicy, ChosenMode};
 use engine::ports::{
     Access, AccessClass, Artifacts, Ask, Background, CallJournal, CallOrigin, CancelToken,
-    ChangeShown, CommandOwner, Concurrency, LineSink, Lineage, LiveTools, TaskOrigin, Tool,
-    ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility,
-    WorkspaceView,
+    ChangeShown, CommandOwner, Concurrency, LineSink, Lineage, LiveTools, SpawnOffer, Spawner,
+    TaskOrigin, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
+    Visibility, WorkspaceView,
 };
 use engine::tools::{CallGate, LiveToolSet, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use protocol::{ServerChoice, ToolCall};
+use protocol::{ServerChoice, TASK_TOOL, ToolCall};
 use ractor::ActorRef;
 use tokio::time::timeout;
 
@@ -136,7 +136,7 @@ impl SessionTools {
             ..
         } = setup;
         if let Some(spawner) = &deps.spawner {
-            env.spawn_offer = spawner.offer(&folder, &lineage).await;
+            env.spawn_offer = offer(spawner.as_ref(), only.as_ref(), (&folder, &lineage)).await;
         }
         let of_session = (folder, lineage, mode.clone());
         let spawning = Spawning::of(&deps, &env, of_session, (&artifacts, &choice), &ports);
@@ -308,6 +308,16 @@ fn without_diff(mut outcome: ToolOutcome) -> ToolOutcome {
     outcome
 }
 
+/// Returns which agents a session is offered, if it may have the tool that starts them.
+async fn offer(
+    spawner: &dyn Spawner,
+    only: Option<&BTreeSet<String>>,
+    (folder, lineage): (&Path, &Lineage),
+) -> Option<SpawnOffer> {
+    let may_call = only.is_none_or(|only| only.contains(TASK_TOOL));
+    if may_call { spawner.offer(folder, lineage).await } else { None }
+}
+
 /// Builds the tools of one factory within the deadline. A factory that panics builds no tool.
 async fn built(
     factory: &dyn ToolFactory,
@@ -325,9 +335,46 @@ async fn built(
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use engine::ports::{Caller, SpawnCall, SpawnRefusal, SpawnReport};
     use serde_json::json;
 
     use super::*;
+
+    /// Offers one agent, and starts none.
+    struct Offers;
+
+    #[async_trait]
+    impl Spawner for Offers {
+        async fn offer(&self, _folder: &Path, _lineage: &Lineage) -> Option<SpawnOffer> {
+            Some(SpawnOffer { agents: Vec::new(), isolated: true })
+        }
+
+        async fn run(
+            &self,
+            _call: SpawnCall,
+            _caller: &Caller,
+            _progress: LineSink,
+            _cancel: CancelToken,
+        ) -> Result<SpawnReport, SpawnRefusal> {
+            Err(SpawnRefusal("It starts none.".to_owned()))
+        }
+    }
+
+    #[test]
+    async fn agents_are_looked_for_only_where_the_session_may_have_the_tool_that_starts_them() {
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        for (only, is_offered) in [
+            (None, true),
+            (Some(named(&["read", "task"])), true),
+            (Some(named(&["read", "yield"])), false),
+            (Some(BTreeSet::new()), false),
+        ] {
+            let of = (Path::new("/repo"), &Lineage::default());
+            let offered = offer(&Offers, only.as_ref(), of).await;
+            assert_eq!(offered.is_some(), is_offered, "{only:?}");
+        }
+    }
 
     #[test]
     fn a_diff_that_may_not_be_shown_is_taken_out_of_the_details() {

@@ -12,7 +12,7 @@ use ractor::{ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::EventBus;
+use crate::events::{EventBus, EventFilter};
 use crate::executors::{Answerer, ChosenMode, ExecutorsMessage};
 use crate::isolation::IsolatorMessage;
 use crate::job::Job;
@@ -138,7 +138,7 @@ impl RunsState {
         (answerer, mode): (Answerer, ChosenMode),
     ) -> Result<Submitted, ActorProcessingErr> {
         let scope = EventScope::Run(run.name.clone());
-        let events = self.arguments.events.subscribe_to(scope.clone());
+        let events = self.arguments.events.subscribe(EventFilter::Scope(scope.clone()));
         let submitted = Submitted { id: run.spec.id, name: run.name.clone(), events };
         // The subagents of a call have no limit of their own beside the capacity.
         let limit = run.spec.caller.as_ref().map_or(run.spec.jobs, |_| NonZeroUsize::MAX);

@@ -18,7 +18,7 @@ use super::record::{Record, State};
 use super::session_ask::SessionAsk;
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::{EventBus, Events};
+use crate::events::{EventBus, EventFilter, Events};
 use crate::executors::{
     ANSWER_DEADLINE, Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy,
     SessionPorts, ToolExecutorMessage,
@@ -287,7 +287,7 @@ impl SessionsState {
         let Some(reply) = record.opening.take() else { return };
         let early = opened.as_ref().map_or_else(|_failure| Vec::new(), |log| record.opened(log));
         let events = match record.scope() {
-            Some(scope) => self.arguments.events.subscribe_to(scope),
+            Some(scope) => self.arguments.events.subscribe(EventFilter::Scope(scope)),
             None => Events::ended(), // nothing is opened
         };
         self.publish(key, early);

@@ -1,7 +1,7 @@
 //! What a terminal shows of a question: what is asked, whole or with the number of lines that are left out,
 //! and the keys that answer it.
 
-use protocol::{Question, QuestionKind};
+use protocol::Question;
 
 use super::printable::{one_line, width};
 use super::terminal::Size;
@@ -15,15 +15,6 @@ const LAST_LINES: usize = 2;
 /// What stands before the lines that follow the first one.
 const INDENT: &str = "  ";
 
-/// Returns what stands before what is asked.
-#[must_use]
-pub fn question_verb(question: &Question) -> &'static str {
-    match question.kind {
-        QuestionKind::Approval => "allow ",
-        QuestionKind::Choice => "",
-    }
-}
-
 /// Returns the keys that answer a question.
 #[must_use]
 pub fn question_keys(question: &Question) -> String {
@@ -32,14 +23,14 @@ pub fn question_keys(question: &Question) -> String {
     one_line(&keys.join(" · "))
 }
 
-/// Returns the lines of a question on a terminal of this size. They begin with `begin`, which is printable,
-/// and end with `end`. The keys stand behind what is asked if there is room, and below it otherwise.
+/// Returns the lines of a question on a terminal of this size. `label`, which is printable, says of whom it is,
+/// and they end with `end`. The keys stand behind what is asked if there is room, and below it otherwise.
 #[must_use]
-pub fn question_text(begin: &str, question: &Question, end: &str, size: Size) -> Vec<String> {
+pub fn question_text(label: &str, question: &Question, end: &str, size: Size) -> Vec<String> {
     let Size { columns, rows } = size;
     let asked: Vec<_> = question.text.lines().map(one_line).collect();
     let indent = if columns > 8 * INDENT.len() { format!("\n{INDENT}") } else { "\n".to_owned() };
-    let asked = format!("{begin}{}?", asked.join(&indent));
+    let asked = question.form.question(label, &asked.join(&indent));
     let keys = format!("{}{end}", question_keys(question));
     if asked.lines().count() == 1 && width(&asked) + 1 + width(&keys) <= columns {
         return vec![format!("{asked} {keys}")];
@@ -95,19 +86,19 @@ mod tests {
         let choices = [("once", 'y'), ("session", 's'), ("always", 'a'), ("no", 'n')];
         Question {
             id: QuestionId::generate(),
-            kind: QuestionKind::Approval,
             text: text.to_owned(),
             reason: String::new(),
             choices: choices.map(|(id, key)| choice(id, key)).to_vec(),
             default: "no".to_owned(),
             tool_call_id: None,
+            form: protocol::QuestionForm::Call,
             deadline_ms: None,
             diff: None,
         }
     }
 
     fn lines(text: &str, columns: usize, rows: usize) -> Vec<String> {
-        question_text("allow ", &question(text), "", Size { columns, rows })
+        question_text("", &question(text), "", Size { columns, rows })
     }
 
     const KEYS: &str = "y once · s session · a always · n no · d details";

@@ -7,7 +7,7 @@ use protocol::{Event, EventKind, Question, QuestionId, SessionEvent, TaskName, T
 use super::call_details::{CallDetails, call_details};
 use super::patch::painted;
 use super::printable::cut;
-use super::question_text::{question_text, question_verb};
+use super::question_text::question_text;
 use super::terminal::{Meaning, Palette, Size};
 
 /// The letter that shows all about a call.
@@ -90,8 +90,8 @@ impl RunQuestions {
             1 => String::new(),
             open => format!(" ({} more)", open - 1),
         };
-        let begin = cut(&format!("{}{}: ", question_verb(question), label(task)), size.columns / 3);
-        let lines = question_text(&begin, question, &more, size);
+        let label = cut(&format!("{}: ", label(task)), size.columns / 3);
+        let lines = question_text(&label, question, &more, size);
         lines.iter().map(|line| palette.paint(Meaning::Kept, line)).collect()
     }
 
@@ -122,7 +122,7 @@ impl RunQuestions {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{QuestionChoice, QuestionKind, Timestamp};
+    use protocol::{QuestionChoice, Timestamp};
     use serde_json::json;
 
     use super::super::printable::width;
@@ -133,12 +133,12 @@ mod tests {
             |id: &str, key| QuestionChoice { id: id.to_owned(), key, label: id.to_owned() };
         Question {
             id: QuestionId::generate(),
-            kind: QuestionKind::Approval,
             text: text.to_owned(),
             reason: "the approval mode `ask` asks about commands".to_owned(),
             choices: vec![choice("once", 'y'), choice("no", 'n')],
             default: "no".to_owned(),
             tool_call_id: Some(call.to_owned()),
+            form: protocol::QuestionForm::Call,
             deadline_ms: Some(600_000),
             diff: None,
         }

@@ -9,6 +9,7 @@ use protocol::{ApprovalMode, ThinkingLevel};
 use super::key_help::{KEYS, LINE_KEYS};
 use super::slash_elsewhere;
 use super::state::IsolationState;
+use super::subagents::TreeMode;
 use crate::render::one_line;
 
 /// A command.
@@ -39,6 +40,8 @@ pub(super) enum Command {
     Agents,
     /// Change how many subagents work at the same time, or show that.
     Jobs(Option<NonZeroUsize>),
+    /// Change how much of the subagents is displayed, or say it.
+    Tasks(Option<TreeMode>),
     /// Show the work of an isolated session.
     Diff,
     /// Land it.
@@ -91,6 +94,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
     ("agents", "", "lists the agents to which the model can give tasks"),
     ("jobs", "[N]", "changes how many subagents work at once; prints that"),
+    ("tasks", "[MODE]", "shows the subagents at work: off, compact or verbose"),
     ("quit", "", "leaves; the session can be continued"),
 ];
 
@@ -174,6 +178,12 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
             });
             jobs.transpose().map(Command::Jobs)
         }
+        "tasks" => given.map_or(Ok(Command::Tasks(None)), |name| {
+            let mode = TreeMode::named(&name).map(|mode| Command::Tasks(Some(mode)));
+            mode.ok_or_else(|| {
+                format!("no such mode: `{}`; try off, compact or verbose", one_line(&name))
+            })
+        }),
         "compact" => Ok(Command::Compact(given)),
         "resume" => Ok(Command::Resume(given)),
         "fork" => Ok(Command::Fork(given)),
@@ -298,6 +308,9 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         assert_eq!(parse("/agents"), Some(Ok(Command::Agents)));
+        assert_eq!(parse("/tasks"), Some(Ok(Command::Tasks(None))));
+        assert_eq!(parse("/tasks off"), Some(Ok(Command::Tasks(Some(TreeMode::Off)))));
+        assert!(matches!(parse("/tasks all"), Some(Err(_))));
         assert_eq!(parse("/approvals"), Some(Ok(Command::Approvals(None))));
         assert_eq!(parse("/approvals ask"), Some(Ok(Command::Approvals(Some(ApprovalMode::Ask)))));
         assert!(matches!(parse("/approvals never"), Some(Err(_))));

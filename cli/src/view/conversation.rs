@@ -1,6 +1,7 @@
 //! Drives the view: passes events and keys to its state, does what the state asks for, and draws.
 
 mod answers;
+mod children;
 mod sessions;
 mod successor;
 mod waking;
@@ -47,12 +48,10 @@ use regatta::error::{Error, ErrorKind};
 use regatta::session::{ChosenLog, Prompts};
 
 use answers::Answered;
+use children::RunEvents;
 use successor::Leaving;
 pub(crate) use successor::{ConversationEnd, KeptView, ViewOf};
 use waking::received;
-
-/// How long a suspended process waits for the signal that continues it, once it runs again.
-const CONTINUED: Duration = Duration::from_millis(200);
 
 /// The end of a conversation whose terminal is gone.
 const TERMINATED: ConversationEnd = ConversationEnd::Interrupted(Interruption::Terminate);
@@ -136,6 +135,7 @@ impl Conversation<'_> {
             }
         };
         view.name.clone_from(&self.log.name);
+        view.subagents.begin(self.session.id());
         let mut shown = Shown {
             engine: self.engine,
             session: self.session,
@@ -144,6 +144,7 @@ impl Conversation<'_> {
             sessions: self.sessions,
             isolated: self.isolated,
             requests: FuturesUnordered::new(),
+            of_runs: RunEvents::new(self.engine.listen_to_runs().await),
             stop_command: CancelToken::default(),
             said: unbounded_channel(),
             view,
@@ -183,6 +184,7 @@ struct Shown<'a> {
     isolated: Option<&'a dyn IsolatedWork>,
     /// The requests to the session that have not been answered.
     requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
+    of_runs: RunEvents,
     /// Stops the command of the user.
     stop_command: CancelToken,
     /// The output of the command of the user.
@@ -234,6 +236,7 @@ impl Shown<'_> {
                     };
                     self.events(event, &mut events).await?;
                 }
+                Some(event) = self.of_runs.recv() => self.run_events(&event),
                 () = hangup.happened() => self.leave(TERMINATED),
                 input = self.surface.next() => {
                     failpoint!(faults, "view.key")?;
@@ -265,6 +268,7 @@ impl Shown<'_> {
 
     /// Applies an event, and all that have arrived after it.
     async fn events(&mut self, first: Arc<Event>, events: &mut Events) -> io::Result<()> {
+        self.waiting_run_events();
         let mut next = Some(first);
         while let Some(event) = next {
             if let EventKind::SessionEvent { event: said, .. } = &event.kind {
@@ -384,14 +388,6 @@ impl Shown<'_> {
 
     fn leave(&mut self, end: ConversationEnd) {
         self.left = Some(Leaving::For(end));
-    }
-
-    async fn suspend(&mut self) -> io::Result<()> {
-        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
-        self.surface.suspend()?;
-        // The process may run on for a moment before it stops. A shell without jobs stops nothing.
-        let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
-        self.surface.resume()
     }
 
     fn draw(&mut self) -> io::Result<()> {

@@ -86,7 +86,6 @@ const COMMANDS: &[(&str, &str)] = &[
     ("subagents", "/agents"),
     ("summarize", "/compact"),
     ("system", "--system-prompt replaces the system prompt"),
-    ("tasks", "`regatta runs` lists the runs"),
     ("test", "!COMMAND runs a command"),
     ("theme", "the colours are those of the terminal"),
     ("think", "/thinking"),

@@ -30,6 +30,7 @@ use super::highlight::Syntaxes;
 use super::history::History;
 use super::isolated::WorkRequest;
 use super::picker::Picker;
+use super::subagents::Subagents;
 
 pub(super) use choosing::{Choice, SessionRequest, Summary};
 use held_keys::HeldKeys;
@@ -71,6 +72,7 @@ pub(super) struct ViewState {
     /// What can be completed, and the candidates for what is typed.
     pub(super) candidates: Candidates,
     pub(super) completion: Option<Completion>,
+    pub(super) subagents: Subagents,
     /// What the session asks the user.
     questions: OpenQuestions,
     /// What the model has to do.
@@ -236,6 +238,7 @@ impl ViewState {
             history: History::default(),
             candidates: Candidates::default(),
             completion: None,
+            subagents: Subagents::default(),
             questions: OpenQuestions::default(),
             todos: Vec::new(),
             picker: None,

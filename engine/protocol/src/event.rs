@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, Conflict, ExitCode, FailureClass, GroupName, IsolationMode, LandTime, MergeMode,
-    OwnNeeds, RepoPath, Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding,
-    TaskName, TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
+    OwnNeeds, RepoPath, Rescue, ResolverFailure, RunCaller, RunName, SessionEvent, SessionId,
+    TaskId, TaskLanding, TaskName, TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
@@ -91,6 +91,9 @@ pub enum EventKind {
         /// The run that this one retries, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<RunName>,
+        /// The call whose subagents the tasks are, if one has started the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        caller: Option<RunCaller>,
     },
     /// The engine could not do as asked or expected, and does something else instead. The run
     /// continues.
@@ -123,6 +126,8 @@ pub enum EventKind {
     TaskStarted {
         /// The task.
         task: TaskName,
+        /// Its id, by which the runs of its subagents name it.
+        id: TaskId,
         /// The number of the attempt, from 1.
         attempt: u32,
     },

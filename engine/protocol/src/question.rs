@@ -11,11 +11,11 @@ use crate::QuestionId;
 pub struct Question {
     /// The id of the question.
     pub id: QuestionId,
-    /// What it is about.
-    #[serde(default, skip_serializing_if = "QuestionKind::is_approval")]
-    pub kind: QuestionKind,
-    /// What is asked, in one line, without a question mark.
+    /// What is asked, in one line.
     pub text: String,
+    /// What the text is.
+    #[serde(default, skip_serializing_if = "QuestionForm::is_call")]
+    pub form: QuestionForm,
     /// Why it is asked, in one line.
     pub reason: String,
     /// The answers that can be given.
@@ -33,20 +33,29 @@ pub struct Question {
     pub diff: Option<String>,
 }
 
-/// What a question is about.
+/// What the text of a question is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum QuestionKind {
-    /// Whether something is allowed.
+#[serde(rename_all = "snake_case")]
+pub enum QuestionForm {
+    /// The tool call that is to be allowed.
     #[default]
-    Approval,
-    /// What the model wants to know.
-    Choice,
+    Call,
+    /// A whole question.
+    Sentence,
 }
 
-impl QuestionKind {
-    fn is_approval(&self) -> bool {
-        *self == Self::Approval
+impl QuestionForm {
+    fn is_call(&self) -> bool {
+        *self == Self::Call
+    }
+
+    /// Returns a question with this text, before which `label` may say of whom it is.
+    #[must_use]
+    pub fn question(self, label: &str, text: &str) -> String {
+        match self {
+            Self::Call => format!("allow {label}{text}?"),
+            Self::Sentence => format!("{label}{text}"),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use engine::ports::{
     Access, Ask as AskPort, Concurrency, SessionPurpose, ToolContext, ToolOutcome, ToolOutput,
     Visibility,
 };
-use protocol::{Question, QuestionChoice, QuestionId, QuestionKind, quote_within};
+use protocol::{Question, QuestionChoice, QuestionForm, QuestionId, quote_within};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -180,8 +180,8 @@ impl AskedQuestion {
         let lines: Vec<_> = text.lines().map(|line| quote_within(line, QUESTION)).collect();
         Question {
             id: QuestionId::generate(),
-            kind: QuestionKind::Choice,
-            text: lines.join("\n"),
+            form: QuestionForm::Sentence,
+            text: format!("{}?", lines.join("\n")),
             reason: "the model asks".to_owned(),
             choices: choices.chain([none]).collect(),
             default: NONE.to_owned(),

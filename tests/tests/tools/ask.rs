@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use engine::ports::{Ask, SessionPurpose};
-use protocol::{Question, QuestionKind};
+use protocol::{Question, QuestionForm};
 use serde_json::{Value, json};
 
 use super::session::{Session, Setting, ViewKind};
@@ -56,7 +56,7 @@ async fn the_user_chooses_one_of_the_options_or_none() {
         assert_eq!(answered.details, Some(details));
         let asked = user.asked.lock().unwrap();
         let [question] = asked.as_slice() else { panic!("{asked:?}") };
-        assert_eq!((question.kind, &*question.text), (QuestionKind::Choice, "Which database"));
+        assert_eq!((question.form, &*question.text), (QuestionForm::Sentence, "Which database?"));
         let keys: Vec<_> =
             question.choices.iter().map(|choice| (choice.key, &*choice.label)).collect();
         let expected = [('1', "SQLite"), ('2', "Postgres (recommended)"), ('n', "none of these")];
@@ -78,7 +78,7 @@ async fn several_questions_are_asked_one_after_the_other_also_as_other_agents_wr
     let expected = "Keep\nit?\nUser selected: yes\n\nWhich colour\nUser selected: blue";
     assert!(answered.starts_with(expected), "{answered}");
     let asked = user.asked.lock().unwrap();
-    assert_eq!(asked[0].text, "Keep\nit");
+    assert_eq!(asked[0].text, "Keep\nit?");
     assert_eq!(asked[1].choices[1].label, "blue\\u{1b}[2J", "no label controls a terminal");
     let one = json!({ "question": "Which?", "options": ["a", "b"] });
     let user = answers(&[Some("1")]);

@@ -18,7 +18,7 @@ fn run() -> RunView {
             items: Vec::new(),
             model: None,
         },
-        EventKind::TaskStarted { task, attempt: 1 },
+        EventKind::TaskStarted { task, id: protocol::TaskId::generate(), attempt: 1 },
     ];
     let mut run = RunView::default();
     for (seq, kind) in (1..).zip(kinds) {

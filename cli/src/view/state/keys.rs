@@ -313,6 +313,7 @@ impl ViewState {
             Command::Approvals(mode) => return vec![Effect::Approvals(mode)],
             Command::Agents => return vec![Effect::Agents],
             Command::Jobs(jobs) => return vec![Effect::Jobs(jobs)],
+            Command::Tasks(mode) => self.show_tasks(mode),
             Command::New => return self.open(SwitchTo::New),
             Command::Resume(None) => return self.ask_for_list(SessionRequest::List),
             Command::Resume(Some(name)) => return self.open(SwitchTo::Named(name)),

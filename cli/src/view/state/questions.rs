@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use protocol::{Question, QuestionId};
 
 use super::{Effect, ViewState};
-use crate::render::{CallDetails, call_details, cut, one_line, question_keys, question_verb};
+use crate::render::{CallDetails, call_details, cut, one_line, question_keys};
 use crate::view::command::InputForm;
 use crate::view::entry::{Entry, NoteKind};
 
@@ -59,8 +59,8 @@ impl ViewState {
         // Without a live part, it is printed.
         if self.input_form == InputForm::Lines {
             let keys = question_keys(question);
-            let verb = question_verb(question);
-            self.note(NoteKind::Warning, format!("{verb}{}? {keys}", question.text));
+            let asked = question.form.question("", &question.text);
+            self.note(NoteKind::Warning, format!("{asked} {keys}"));
         }
     }
 
@@ -182,7 +182,7 @@ impl ViewState {
 mod tests {
     use std::time::Duration;
 
-    use protocol::{QuestionChoice, QuestionKind, SessionEvent};
+    use protocol::{QuestionChoice, SessionEvent};
     use ratatui::style::Color;
     use serde_json::json;
 
@@ -197,12 +197,12 @@ mod tests {
             |id: &str, key| QuestionChoice { id: id.to_owned(), key, label: id.to_owned() };
         Question {
             id: QuestionId::generate(),
-            kind: QuestionKind::Approval,
             text: text.to_owned(),
             reason: "the approval mode `ask` asks about commands".to_owned(),
             choices: vec![choice("once", 'y'), choice("session", 's'), choice("no", 'n')],
             default: "no".to_owned(),
             tool_call_id: Some(call.to_owned()),
+            form: protocol::QuestionForm::Call,
             deadline_ms: None,
             diff: None,
         }

@@ -36,7 +36,7 @@ impl AllowedForSession {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{QuestionChoice, QuestionId, QuestionKind};
+    use protocol::{QuestionChoice, QuestionId};
 
     use super::*;
 
@@ -45,12 +45,12 @@ mod tests {
             |id: &&str| QuestionChoice { id: (*id).to_owned(), key: 'x', label: String::new() };
         Question {
             id: QuestionId::generate(),
-            kind: QuestionKind::Approval,
             text: text.to_owned(),
             reason: String::new(),
             choices: choices.iter().map(choice).collect(),
             default: "no".to_owned(),
             tool_call_id: None,
+            form: protocol::QuestionForm::Call,
             deadline_ms: None,
             diff: None,
         }

@@ -1,4 +1,4 @@
-//! Which agent does an item of a call, and with what.
+//! Finds the agent of each item of a call, and its model, schema, tools, limits and place.
 
 use config::AgentModels;
 use engine::ports::{Caller, Schemas as _, SpawnCall, SpawnItem, SpawnRefusal};
@@ -165,7 +165,7 @@ fn foreign_name(name: &str) -> Option<&'static str> {
     .find_map(|(foreign, ours)| (foreign == name).then_some(ours))
 }
 
-/// Items of one run only can wait for each other.
+/// Checks that items wait only for items of the same run.
 fn check_dependencies(items: &[ResolvedItem]) -> Result<(), SpawnRefusal> {
     for item in items {
         for on in &item.item.depends_on {

@@ -87,7 +87,7 @@ pub struct Caller {
     pub folder: PathBuf,
     /// The model that calls.
     pub model: ModelRoute,
-    /// The rules and the mode that somebody has set.
+    /// The rules, and the mode if one was set.
     pub approvals: Approvals,
     /// The mode that counts at this moment.
     pub mode: ApprovalMode,
@@ -190,8 +190,8 @@ pub struct SubagentReport {
 pub enum SubagentStatus {
     /// It succeeded, and its work, if it worked in a copy, has landed or was empty.
     Completed,
-    /// It succeeded, and its work is kept, as was asked or as nobody has allowed to land it. The command
-    /// lands it.
+    /// It succeeded, and its work is kept: the call asked for that, or its landing was not allowed. The
+    /// command lands it.
     Kept {
         /// The command; `None` for work on a copy of a task, which no command reaches.
         command: Option<String>,

@@ -145,6 +145,7 @@ impl RunMachine {
             needs: spec.needs.clone(),
             own_needs: OwnNeeds::of(tasks.iter().map(|task| &task.spec.needs)),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
+            caller: spec.caller.clone(),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));
@@ -237,8 +238,9 @@ impl RunMachine {
             LedgerEntry::TaskStarted { task, attempt, .. } => {
                 if self.live(task) == Some(LiveState::Admitted) {
                     self.set(task, LiveState::Running);
-                    let name = self.name(task);
-                    effects.push(Effect::Announce(EventKind::TaskStarted { task: name, attempt }));
+                    let started =
+                        EventKind::TaskStarted { task: self.name(task), id: task, attempt };
+                    effects.push(Effect::Announce(started));
                     let predecessors = self.record.predecessor_captures(task);
                     effects.push(Effect::StartTask { task, attempt, predecessors });
                 }

@@ -17,7 +17,7 @@ mod outages;
 pub(super) mod own_servers;
 mod streams;
 mod subagent_rules;
-mod subagents;
+pub(super) mod subagents;
 mod tools;
 pub(super) mod work;
 mod yields;

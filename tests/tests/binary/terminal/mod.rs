@@ -20,4 +20,5 @@ mod print;
 mod progress;
 mod sessions;
 mod steps;
+mod subagents;
 mod tmux;
