@@ -69,7 +69,7 @@ impl Connection {
         }
     }
 
-    fn terms(&self) -> Terms {
+    fn request_terms(&self) -> Terms {
         Terms::of(self.time)
     }
 
@@ -90,7 +90,7 @@ impl McpConnection for Connection {
     }
 
     async fn tools(&self) -> Result<Vec<McpTool>, McpError> {
-        self.requests.list_tools(&self.terms()).await
+        self.requests.list_tools(&self.request_terms()).await
     }
 
     async fn call(
@@ -120,7 +120,7 @@ impl McpConnection for Connection {
 
     async fn resources(&self) -> Result<Vec<McpResource>, McpError> {
         match self.has(McpList::Resources) {
-            true => self.requests.list_resources(&self.terms()).await,
+            true => self.requests.list_resources(&self.request_terms()).await,
             false => Ok(Vec::new()),
         }
     }
@@ -131,7 +131,7 @@ impl McpConnection for Connection {
             (params.input_responses, params.request_state) = (input, state);
             ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
         };
-        match self.requests.with_input(make, &self.terms()).await? {
+        match self.requests.with_input(make, &self.request_terms()).await? {
             ServerResult::ReadResourceResult(result) => Ok(content::resource(result)),
             _ => Err(self.wrong("a request for a resource")),
         }
@@ -139,7 +139,7 @@ impl McpConnection for Connection {
 
     async fn prompts(&self) -> Result<Vec<McpPrompt>, McpError> {
         match self.has(McpList::Prompts) {
-            true => self.requests.list_prompts(&self.terms()).await,
+            true => self.requests.list_prompts(&self.request_terms()).await,
             false => Ok(Vec::new()),
         }
     }
@@ -156,7 +156,7 @@ impl McpConnection for Connection {
             (params.input_responses, params.request_state) = (input, state);
             ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
         };
-        match self.requests.with_input(make, &self.terms()).await? {
+        match self.requests.with_input(make, &self.request_terms()).await? {
             ServerResult::GetPromptResult(result) => {
                 let texts =
                     result.messages.into_iter().map(|message| content::text(message.content));

@@ -1,6 +1,6 @@
 //! Connects to servers: implements the port of the connector.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -105,10 +105,10 @@ impl McpConnector for Connector {
         let last = self.taken().get(&definition.key).copied();
         let mut next = Next::Anything;
         let mut refused: Option<McpError> = None;
-        for way in ways(&definition.transport, revision.as_ref(), last) {
-            let is_rest = refused.is_some() && way == Way::EventStream && next < Next::Anything;
-            if next == Next::Nothing || is_rest {
-                break;
+        let mut rest = VecDeque::from(order(&definition.transport, revision.as_ref(), last));
+        while let Some(way) = rest.pop_front() {
+            if refused.is_some() && way == Way::EventStream && next < Next::Anything {
+                continue;
             }
             let spoken = revision.clone().unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE);
             let asked = Client::new(&definition.name, spoken, Arc::clone(&client));
@@ -119,6 +119,11 @@ impl McpConnector for Connector {
                 }
                 Err(refusal) => {
                     next = refusal.next;
+                    match next {
+                        Next::Nothing => rest.clear(),
+                        Next::RequestAgain => rest.push_back(Way::DiscoverPatiently),
+                        Next::Request | Next::Anything => {}
+                    }
                     // What a server says to `initialize` says most about it.
                     if refused.is_none() || way == Way::Initialize || next == Next::Nothing {
                         refused = Some(refusal.error);
@@ -152,7 +157,7 @@ fn revision(definition: &McpDefinition) -> Result<Option<ProtocolVersion>, McpEr
 }
 
 /// Returns the ways to begin with a server, the one that it took the last time first.
-fn ways(
+fn order(
     transport: &McpTransport,
     revision: Option<&ProtocolVersion>,
     last: Option<Way>,
@@ -221,7 +226,7 @@ mod tests {
             (&http, Some(&old), Some(Discover), &[Initialize, EventStream]),
             (&sse, None, Some(Initialize), &[EventStream]),
         ] {
-            assert_eq!(ways(transport, revision, last), expected);
+            assert_eq!(order(transport, revision, last), expected);
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) enum Way {
     Initialize,
     /// It is asked `server/discover`, as the newest revision has it.
     Discover,
+    /// The same, with as much time as for any other request.
+    DiscoverPatiently,
     /// It is sent `initialize`, and answers with events of one long stream, as the oldest revision has it.
     EventStream,
 }
@@ -45,6 +47,8 @@ pub(crate) enum Next {
     Nothing,
     /// The other first request.
     Request,
+    /// The other first request, and then the same again with more time.
+    RequestAgain,
     /// Any, also a stream of events.
     Anything,
 }
@@ -72,7 +76,7 @@ pub(crate) async fn agree(
 ) -> Result<Connection, Refusal> {
     let transport = Guarded::new(transport, subject.link.clone());
     let lifecycle = match way {
-        Way::Discover => {
+        Way::Discover | Way::DiscoverPatiently => {
             ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
         }
         Way::Initialize | Way::EventStream => ClientLifecycleMode::Initialize,
@@ -88,7 +92,7 @@ pub(crate) async fn agree(
             let what = format!("did not answer the first request within {time:?}");
             let error = subject.error_with_stderr(McpErrorKind::NoAnswer, what);
             let next = match (&definition.transport, way) {
-                (McpTransport::Http { .. }, Way::Discover) => Next::Request,
+                (McpTransport::Http { .. }, Way::Discover) => Next::RequestAgain,
                 _ => Next::Nothing,
             };
             Err(Refusal { error, next })

@@ -17,6 +17,7 @@ const FOR_EVER: u64 = 60;
 /// The files whose test code sleeps all the same, each with the reason.
 const SLEEPERS: &[(&str, &str)] = &[
     ("tests/limit/src/waiting.rs", "it looks again and again at what sends no event"),
+    ("engine/peers/tests/servers/harness.rs", "a person thinks longer than a server may be silent"),
     ("engine/providers/src/test_support.rs", "it is a timer"),
     ("engine/providers/src/test_support/loopback.rs", "it is a server that ends late"),
     ("isolation/src/landing/tests/savers.rs", "programs save at random moments of a landing"),

@@ -131,13 +131,13 @@ pub(crate) async fn called(
     connection.call(call, Arc::new(|_line| {}), CancelToken::default()).await
 }
 
-/// Calls a server a thousand times from 32 callers, and checks that each gets its own answers.
-pub(crate) async fn call_from_many(connection: &Arc<dyn McpConnection>) {
+/// Calls a server from 32 callers, so many times from each, and checks that each gets its own answers.
+pub(crate) async fn call_from_many(connection: &Arc<dyn McpConnection>, times: usize) {
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..32 {
         let connection = Arc::clone(connection);
         callers.spawn(async move {
-            for number in 0..32 {
+            for number in 0..times {
                 let nonce = format!("{caller}-{number}");
                 let arguments = json!({"text": nonce}).as_object().cloned().unwrap_or_default();
                 let result = called(&connection, McpCall { arguments, ..call("echo") }).await;

@@ -26,7 +26,7 @@ async fn each_of_many_callers_gets_its_own_answers_over_http() {
     for behaviour in [HttpBehaviour::Newest, HttpBehaviour::Events] {
         let server = HttpMcpServer::start(behaviour).await.unwrap();
         let (connection, _person) = connect(&over_http(&server.url)).await.unwrap();
-        call_from_many(&connection).await;
+        call_from_many(&connection, 4).await;
     }
 }
 

@@ -63,7 +63,7 @@ async fn a_call_reports_its_progress_and_a_tool_that_fails_is_no_error() {
 #[test]
 async fn each_of_many_callers_gets_its_own_answers() {
     let (server, _person) = connect(&program(StdioBehaviour::Well)).await.unwrap();
-    call_from_many(&server).await;
+    call_from_many(&server, 32).await;
 }
 
 #[test]
