@@ -130,7 +130,7 @@ impl SubagentTree {
         let below = self.runs.iter().find(|below| below.name == *run)?;
         match (&below.caller, self.session) {
             (Some((run, task)), _) => Some(format!("{run}/{task}")),
-            (None, session) => session.map(|session| session.uuid().to_string()),
+            (None, session) => session.map(|session| session.uuid()),
         }
     }
 

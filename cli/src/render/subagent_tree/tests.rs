@@ -56,7 +56,7 @@ fn working(run: &str, task: &str, id: TaskId) -> [Event; 3] {
 }
 
 fn finished(run: &str, task: &str, outcome: Outcome) -> Event {
-    let changes = ChangeSummary { files: 2, added: 3, removed: 1, ..ChangeSummary::default() };
+    let changes = ChangeSummary { files: 2, added: 3, removed: 1 };
     let capture = CaptureRef::of(&run.parse().unwrap(), &task.parse().unwrap(), 1);
     let report = TaskReport {
         outcome,
@@ -212,6 +212,7 @@ fn the_events_of_subagents_are_json_with_what_has_called_them_and_without_their_
         ]
     );
     let deep = parents.iter().filter(|(parent, _)| parent == "r0001/1-Fix").count();
-    let top = parents.iter().filter(|(parent, _)| *parent == session.uuid().to_string()).count();
+    let session = session.uuid();
+    let top = parents.iter().filter(|(parent, _)| *parent == session).count();
     assert_eq!((deep, top), (3, 6));
 }
