@@ -77,7 +77,7 @@ async fn several_questions_are_asked_one_after_the_other_also_as_other_agents_wr
     let answered = session.answered_by(user.clone()).said("ask", call).await;
     let expected = "Keep\nit?\nUser selected: yes\n\nWhich colour\nUser selected: blue";
     assert!(answered.starts_with(expected), "{answered}");
-    let asked = user.asked.lock().unwrap();
+    let asked = std::mem::take(&mut *user.asked.lock().unwrap());
     assert_eq!(asked[0].text, "Keep\nit?");
     assert_eq!(asked[1].choices[1].label, "blue\\u{1b}[2J", "no label controls a terminal");
     let one = json!({ "question": "Which?", "options": ["a", "b"] });
