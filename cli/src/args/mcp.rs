@@ -1,6 +1,7 @@
 //! The arguments of `regatta mcp`.
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use regatta::mcp::ServerOwner;
 
 /// The long help.
 pub(super) const HELP: &str = "\
@@ -166,27 +167,18 @@ pub enum TransportChoice {
     Sse,
 }
 
-/// Whose file of servers is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerFileChoice {
-    /// That of the user.
-    User,
-    /// That of the repository.
-    Project,
-}
-
 impl McpAddArgs {
     /// Returns whose file is changed.
     #[must_use]
-    pub fn file(&self) -> ServerFileChoice {
-        if self.project { ServerFileChoice::Project } else { ServerFileChoice::User }
+    pub fn owner(&self) -> ServerOwner {
+        if self.project { ServerOwner::Project } else { ServerOwner::User }
     }
 }
 
 impl McpRemoveArgs {
     /// Returns whose file is changed.
     #[must_use]
-    pub fn file(&self) -> ServerFileChoice {
-        if self.project { ServerFileChoice::Project } else { ServerFileChoice::User }
+    pub fn owner(&self) -> ServerOwner {
+        if self.project { ServerOwner::Project } else { ServerOwner::User }
     }
 }

@@ -32,7 +32,7 @@ pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use launch::{LaunchArgs, OutputMode};
 pub use limit_setting::LimitSetting;
-pub use mcp::{McpAddArgs, McpArgs, McpCommand, McpRemoveArgs, ServerFileChoice, TransportChoice};
+pub use mcp::{McpAddArgs, McpArgs, McpCommand, McpRemoveArgs, TransportChoice};
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };

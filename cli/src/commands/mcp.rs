@@ -2,13 +2,9 @@
 
 use std::path::Path;
 
-use config::mcp::{ServerAddress, ServerLevel, UrlKind};
-use config::{DataPaths, nearest};
-use engine::ports::McpTool;
 use protocol::ExitCode;
-use regatta::error::{Error, ErrorKind};
-use regatta::mcp::{ListedServer, McpServers, ProbedServer, ServerState, definition_lines, probe};
-use regatta::model::UserModels;
+use regatta::error::Error;
+use regatta::mcp::{ListedServer, McpServers, ProbedServer, definition_lines};
 use serde_json::{Value, json};
 
 use super::context::{Out, print_json, write_text};
@@ -26,39 +22,25 @@ const NAME: usize = 24;
 /// # Errors
 /// There is no such server, it cannot be used, or a file cannot be read or changed.
 pub async fn run(globals: &Globals, args: &McpArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let places = DataPaths::of_this_process()?;
-    let servers = McpServers::find(&places, &folder(globals))?;
+    let servers = McpServers::of_this_process(&folder(globals))?;
     match &args.command {
         None | Some(McpCommand::List) => list(globals, &servers, out)?,
-        Some(McpCommand::Show(args)) => show(globals, named(&servers, &args.name)?, out)?,
+        Some(McpCommand::Show(args)) => show(globals, servers.named(&args.name)?, out)?,
         Some(McpCommand::Test(args)) => {
-            let server = named(&servers, &args.name)?;
-            let user = UserModels::new(&places);
-            let probed = test(&servers, server, &user).await?;
+            let server = servers.named(&args.name)?;
+            let probed = servers.probe(server).await?;
             print_probed(globals, server, &probed, out)?;
         }
-        Some(McpCommand::Add(args)) => mcp_changes::add(globals, (&places, &servers), args)?,
-        Some(McpCommand::Remove(args)) => mcp_changes::remove(globals, (&places, &servers), args)?,
+        Some(McpCommand::Add(args)) => mcp_changes::add(globals, &servers, args)?,
+        Some(McpCommand::Remove(args)) => mcp_changes::remove(globals, &servers, args)?,
         Some(McpCommand::Enable(args)) => {
-            mcp_changes::enable(globals, &places, named(&servers, &args.name)?)?;
+            mcp_changes::enable(globals, &servers, servers.named(&args.name)?)?;
         }
         Some(McpCommand::Disable(args)) => {
-            mcp_changes::disable(globals, &places, named(&servers, &args.name)?)?;
+            mcp_changes::disable(globals, &servers, servers.named(&args.name)?)?;
         }
     }
     Ok(ExitCode::Success)
-}
-
-/// Returns the server of a name that takes precedence.
-fn named<'a>(servers: &'a McpServers, name: &str) -> Result<&'a ListedServer, Error> {
-    servers.servers.iter().find(|server| server.entry.name == name).ok_or_else(|| {
-        let error = Error::usage(format!("there is no MCP server `{}`", one_line(name)));
-        let names = servers.servers.iter().map(|server| server.entry.name.as_str());
-        match nearest(name, names) {
-            Some(near) => error.hint(format!("regatta mcp show {near}")),
-            None => error.hint("regatta mcp"),
-        }
-    })
 }
 
 fn list(globals: &Globals, servers: &McpServers, out: Out<'_>) -> Result<(), Error> {
@@ -87,9 +69,8 @@ fn table(servers: &[ListedServer], room: OutputWidth) -> String {
         OutputWidth::Pipe => usize::MAX,
     };
     let cells = |server: &ListedServer| {
-        let name = one_line(&server.entry.name);
-        let (transport, reached) = reached(server);
-        [name, server.state.as_str().to_owned(), transport.to_owned(), one_line(&reached)]
+        let (name, state) = (one_line(server.name()), server.state.as_str().to_owned());
+        [name, state, server.transport().to_owned(), one_line(&reached(server))]
     };
     let head = ["name", "state", "transport", "command or URL"].map(str::to_owned);
     let rows: Vec<_> = [head].into_iter().chain(servers.iter().map(cells)).collect();
@@ -102,40 +83,31 @@ fn table(servers: &[ListedServer], room: OutputWidth) -> String {
         text += &format!("{}\n", cut(line.trim_end(), columns));
         if let Some(server) = number.checked_sub(1).and_then(|at| servers.get(at)) {
             let why = server.state.why().map(|why| format!(" ({why})")).unwrap_or_default();
-            let place = one_line(&format!("{}{why}", server.entry.place));
+            let place = one_line(&format!("{}{why}", server.source()));
             text += &format!("{}\n", cut(&format!("  {place}"), columns));
         }
     }
     text
 }
 
-/// Returns the transport of a server, and its command or its URL.
-fn reached(server: &ListedServer) -> (&'static str, String) {
-    let transport = match &server.entry.address {
-        ServerAddress::Program { .. } => "stdio",
-        ServerAddress::Url { kind: UrlKind::Http, .. } => "http",
-        ServerAddress::Url { kind: UrlKind::Sse, .. } => "sse",
-    };
+/// Returns the command of a server, or its URL.
+fn reached(server: &ListedServer) -> String {
     let lines = definition_lines(&server.definition());
     let first = lines.into_iter().next().unwrap_or_default();
-    (transport, first.strip_prefix("$ ").map(str::to_owned).unwrap_or(first))
+    first.strip_prefix("$ ").map(str::to_owned).unwrap_or(first)
 }
 
 fn server_json(server: &ListedServer) -> Value {
-    let (transport, reached) = reached(server);
-    let place = &server.entry.place;
+    let transport = server.transport();
     let key = if transport == "stdio" { "command" } else { "url" };
     json!({
-        "name": server.entry.name,
+        "name": server.name(),
         "state": server.state.as_str(),
         "transport": transport,
-        key: reached,
-        "source": format!("{place}"),
-        "program": place.program.as_str(),
-        "level": match place.level {
-            ServerLevel::User => "user",
-            ServerLevel::Project => "project",
-        },
+        key: reached(server),
+        "source": server.source(),
+        "program": server.program(),
+        "level": if server.is_of_project() { "project" } else { "user" },
         "why": server.state.why(),
     })
 }
@@ -147,11 +119,10 @@ fn show(globals: &Globals, server: &ListedServer, out: Out<'_>) -> Result<(), Er
         shown["definition"] = without_digests(&definition);
         return print_json(out, &shown);
     }
-    let mut lines = vec![server.entry.name.clone()];
+    let mut lines = vec![server.name().to_owned()];
     let why = server.state.why().map(|why| format!(": {why}")).unwrap_or_default();
     lines.push(format!("  {}{why}", server.state.as_str()));
-    let place = &server.entry.place;
-    lines.push(format!("  {place} ({})", place.program.as_str()));
+    lines.push(format!("  {} ({})", server.source(), server.program()));
     lines.extend(definition_lines(&definition).into_iter().map(|line| format!("  {line}")));
     let options = definition.as_object().into_iter().flatten();
     let described = ["command", "args", "env", "cwd", "type", "url", "urlDigest", "headers"];
@@ -183,25 +154,6 @@ fn without_digests(definition: &Value) -> Value {
     shown
 }
 
-async fn test(
-    servers: &McpServers,
-    server: &ListedServer,
-    user: &UserModels,
-) -> Result<ProbedServer, Error> {
-    let name = &server.entry.name;
-    let failed = || Error::new(ErrorKind::Machine, format!("cannot use the MCP server `{name}`"));
-    // What a repository defines never runs without trust.
-    let is_of_project = server.entry.place.level == ServerLevel::Project;
-    if is_of_project && server.state != ServerState::Enabled {
-        let why = server.state.why().unwrap_or_default();
-        let (why, hint) = why.rsplit_once(": ").unwrap_or((why, "regatta trust"));
-        return Err(failed().because(format!("it is {}: {why}", server.state.as_str())).hint(hint));
-    }
-    let definition = servers.definition(user, server).await;
-    let definition = definition.map_err(|why| failed().because(why))?;
-    probe(&definition, vec![servers.root().to_owned()]).await
-}
-
 fn print_probed(
     globals: &Globals,
     server: &ListedServer,
@@ -209,7 +161,7 @@ fn print_probed(
     out: Out<'_>,
 ) -> Result<(), Error> {
     let (info, milliseconds) = (&probed.info, probed.time.as_millis());
-    let name = &server.entry.name;
+    let name = server.name();
     if globals.form() == Form::Json {
         let tools: Vec<_> = probed.tools.iter().map(|tool| &tool.name).collect();
         return print_json(
@@ -232,15 +184,14 @@ fn print_probed(
         "{name}: {} {}, revision {}, {count} in {milliseconds} ms",
         info.name, info.version, info.protocol
     );
-    let line = |tool: &McpTool| {
-        let description = tool.description.lines().next().unwrap_or_default();
-        one_line(&format!("{}  {description}", tool.name))
-    };
     let columns = match out.room() {
         OutputWidth::Columns(columns) => columns,
         OutputWidth::Pipe => usize::MAX,
     };
-    let tools = probed.tools.iter().map(|tool| cut(&format!("  {}", line(tool)), columns));
+    let tools = probed.tools.iter().map(|tool| {
+        let description = tool.description.lines().next().unwrap_or_default();
+        cut(&format!("  {}", one_line(&format!("{}  {description}", tool.name))), columns)
+    });
     let lines: Vec<_> = std::iter::once(one_line(&first)).chain(tools).collect();
     write_text(out, &lines.join("\n"))
 }

@@ -2,43 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use config::DataPaths;
-use config::mcp::{EnabledServer, ServerFile, ServerFileError, ServerLevel, check_server};
-use protocol::error_chain;
-use regatta::error::{Error, ErrorKind};
-use regatta::mcp::{ListedServer, McpServers, ServerState};
-use regatta::trust::check_outside_task;
+use regatta::error::Error;
+use regatta::mcp::{ListedServer, McpServers, ServerOwner, ServerState};
 use serde_json::json;
 
 use super::mcp::shown_path;
 use super::note::note;
-use crate::args::{Globals, McpAddArgs, McpRemoveArgs, ServerFileChoice, TransportChoice};
+use crate::args::{Globals, McpAddArgs, McpRemoveArgs, TransportChoice};
 use crate::render::one_line;
 
 /// Adds a server.
 ///
 /// # Errors
 /// The arguments are no server, or the file has one of this name or cannot be changed.
-pub(super) fn add(
-    globals: &Globals,
-    (places, servers): (&DataPaths, &McpServers),
-    args: &McpAddArgs,
-) -> Result<(), Error> {
-    check_outside_task()?;
+pub(super) fn add(globals: &Globals, servers: &McpServers, args: &McpAddArgs) -> Result<(), Error> {
     let entry = entry(args)?;
-    check_server(&args.name, &entry).map_err(|why| {
-        let name = one_line(&args.name);
-        Error::usage(format!("cannot add the MCP server `{name}`")).because(why)
-    })?;
-    let file = file(places, servers, args.file());
-    let shown = shown_path(file.path());
-    if !file.add(&args.name, &entry).map_err(unchanged)? {
-        let project = if args.file() == ServerFileChoice::Project { " --project" } else { "" };
-        return Err(Error::usage(format!("there is an MCP server `{}` in {shown}", args.name))
-            .hint(format!("regatta mcp remove {}{project}", args.name)));
+    let (owner, name) = (args.owner(), &args.name);
+    let is_added = servers.add(owner, name, &entry)?;
+    let shown = shown_path(&servers.file_of(owner));
+    if !is_added {
+        let project = if owner == ServerOwner::Project { " --project" } else { "" };
+        return Err(Error::usage(format!("there is an MCP server `{name}` in {shown}"))
+            .hint(format!("regatta mcp remove {name}{project}")));
     }
-    note(globals, &format!("added `{}` to {shown}", args.name));
-    if args.file() == ServerFileChoice::Project {
+    note(globals, &format!("added `{name}` to {shown}"));
+    if owner == ServerOwner::Project {
         note(globals, "it counts once you trust it: regatta trust");
         let has_literal = ["env", "headers"].iter().any(|key| {
             let values = entry.get(key).and_then(|it| it.as_object()).into_iter().flatten();
@@ -126,26 +114,24 @@ fn pairs(
 /// The file has no such server, or cannot be changed.
 pub(super) fn remove(
     globals: &Globals,
-    (places, servers): (&DataPaths, &McpServers),
+    servers: &McpServers,
     args: &McpRemoveArgs,
 ) -> Result<(), Error> {
-    check_outside_task()?;
-    let file = file(places, servers, args.file());
-    let (name, shown) = (one_line(&args.name), shown_path(file.path()));
-    if file.remove(&args.name).map_err(unchanged)? {
+    let is_removed = servers.remove(args.owner(), &args.name)?;
+    let (name, shown) = (one_line(&args.name), shown_path(&servers.file_of(args.owner())));
+    if is_removed {
         note(globals, &format!("removed `{name}` from {shown}"));
         return Ok(());
     }
     let error = Error::usage(format!("there is no MCP server `{name}` in {shown}"));
-    let elsewhere = servers.servers.iter().find(|server| server.entry.name == args.name);
-    Err(match elsewhere {
-        Some(server) if server.entry.place.file == servers.root().join(".regatta/mcp.json") => {
+    Err(match servers.named(&args.name) {
+        Ok(server) if server.is_of_project() && !server.is_foreign() => {
             error.hint(format!("regatta mcp remove {name} --project"))
         }
-        Some(server) => error
-            .because(format!("it is in {}", one_line(&server.entry.place.to_string())))
+        Ok(server) => error
+            .because(format!("it is in {}", one_line(&server.source())))
             .hint(format!("regatta mcp disable {name}")),
-        None => error.hint("regatta mcp"),
+        Err(_none) => error.hint("regatta mcp"),
     })
 }
 
@@ -155,30 +141,16 @@ pub(super) fn remove(
 /// The file of the server says that it is disabled, and is not the user's own; or the user's cannot be changed.
 pub(super) fn enable(
     globals: &Globals,
-    places: &DataPaths,
+    servers: &McpServers,
     server: &ListedServer,
 ) -> Result<(), Error> {
-    check_outside_task()?;
-    let (name, place) = (&server.entry.name, &server.entry.place);
-    let file = ServerFile::of_user(places.mcp_file());
-    if !server.entry.is_enabled && !place.is_own() {
-        return Err(Error::usage(format!("cannot enable the MCP server `{name}`"))
-            .because(format!("{} disables it", one_line(&place.to_string())))
-            .hint("change it there"));
-    }
-    let of_other = server.is_foreign().then(|| EnabledServer {
-        name: name.clone(),
-        source: place.file.to_string_lossy().into_owned(),
-        definition: server.definition_digest(),
-    });
-    match (file.enable(name, of_other.as_ref()).map_err(unchanged)?, &server.state) {
-        (true, _) => {
-            note(globals, &format!("enabled `{name}` of {}", one_line(&place.to_string())))
-        }
+    let name = server.name();
+    match (servers.enable(server)?, &server.state) {
+        (true, _) => note(globals, &format!("enabled `{name}` of {}", server.source())),
         (false, ServerState::Untrusted(_)) => {}
         (false, _) => note(globals, &format!("`{name}` is enabled already")),
     }
-    if place.level == ServerLevel::Project && server.state != ServerState::Enabled {
+    if server.is_of_project() && server.state != ServerState::Enabled {
         note(globals, "it counts once you trust it: regatta trust");
     }
     Ok(())
@@ -190,26 +162,13 @@ pub(super) fn enable(
 /// The user's file cannot be changed.
 pub(super) fn disable(
     globals: &Globals,
-    places: &DataPaths,
+    servers: &McpServers,
     server: &ListedServer,
 ) -> Result<(), Error> {
-    check_outside_task()?;
-    let file = ServerFile::of_user(places.mcp_file());
-    let name = &server.entry.name;
-    match file.disable(name).map_err(unchanged)? {
-        true => note(globals, &format!("disabled `{name}` in {}", shown_path(file.path()))),
+    let (name, file) = (server.name(), servers.file_of(ServerOwner::User));
+    match servers.disable(server)? {
+        true => note(globals, &format!("disabled `{name}` in {}", shown_path(&file))),
         false => note(globals, &format!("`{name}` is disabled already")),
     }
     Ok(())
-}
-
-fn file(places: &DataPaths, servers: &McpServers, choice: ServerFileChoice) -> ServerFile {
-    match choice {
-        ServerFileChoice::User => ServerFile::of_user(places.mcp_file()),
-        ServerFileChoice::Project => ServerFile::of_project(servers.root()),
-    }
-}
-
-fn unchanged(error: ServerFileError) -> Error {
-    Error::new(ErrorKind::Settings, error_chain(&error))
 }

@@ -1,7 +1,10 @@
 //! The keys of the settings, with the environment variables that set them.
 
+mod synonyms;
+
 use std::fmt;
 
+use self::synonyms::SYNONYMS;
 use crate::nearest::nearest;
 
 /// The key of a setting.
@@ -381,24 +384,6 @@ impl fmt::Display for Key {
         f.pad(self.as_str())
     }
 }
-
-/// Keys that other programs have, each with the key or the group of keys here.
-const SYNONYMS: [(&str, &str); 14] = [
-    ("model", "modelRoles.default"),
-    ("models", "modelRoles.default"),
-    ("defaultModel", "modelRoles.default"),
-    ("smallModel", "modelRoles.smol"),
-    ("small_model", "modelRoles.smol"),
-    ("jobs", "task.maxConcurrency"),
-    ("parallel", "task.maxConcurrency"),
-    ("concurrency", "task.maxConcurrency"),
-    ("timeout", "limits.wall"),
-    ("max_turns", "limits.turns"),
-    ("permissions", "approvals"),
-    ("approval_policy", "approvals.mode"),
-    ("sandbox", "task.isolation.mode"),
-    ("fallback", "retry.fallbackChains"),
-];
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! The MCP servers of sessions: which are defined, which of them may start, and with which values.
 
+mod changes;
 mod definition;
 mod engine_ports;
 mod environment;
@@ -9,8 +10,9 @@ mod resolve;
 mod servers;
 mod values;
 
+pub use changes::ServerOwner;
 pub use definition::definition_lines;
-pub use probe::{ProbedServer, probe};
+pub use probe::ProbedServer;
 pub(crate) use project::{ProjectServer, servers_of_project};
 pub use servers::{ListedServer, McpServers, ServerState};
 

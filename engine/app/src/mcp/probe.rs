@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use config::DataPaths;
 use engine::ports::{McpClient, McpConnector as _, McpDefinition, McpList, McpServerInfo, McpTool};
 use exec::Processes;
 use peers::Connector;
 use protocol::Question;
 use tokio::time::{Instant, timeout};
 
+use super::servers::{ListedServer, McpServers, ServerState};
 use crate::error::{Error, ErrorKind};
 use crate::launcher;
+use crate::model::UserModels;
 
 /// What a server says about itself.
 #[derive(Debug)]
@@ -25,16 +28,38 @@ pub struct ProbedServer {
     pub time: Duration,
 }
 
+impl McpServers {
+    /// Connects to a server, lists its tools and ends it.
+    ///
+    /// # Errors
+    /// It is of a project and not used, or it cannot be used.
+    pub async fn probe(&self, server: &ListedServer) -> Result<ProbedServer, Error> {
+        let failed = || failure(server.name());
+        // What a repository defines never runs without trust.
+        if server.is_of_project() && server.state != ServerState::Enabled {
+            let why = server.state.why().unwrap_or_default();
+            let (why, hint) = why.rsplit_once(": ").unwrap_or((why, "regatta trust"));
+            let state = server.state.as_str();
+            return Err(failed().because(format!("it is {state}: {why}")).hint(hint));
+        }
+        let user = UserModels::new(&DataPaths::of_this_process()?);
+        let definition = self.definition(&user, server).await;
+        let definition = definition.map_err(|why| failed().because(why))?;
+        probe(&definition, vec![self.root().to_owned()]).await
+    }
+}
+
+fn failure(name: &str) -> Error {
+    Error::new(ErrorKind::Machine, format!("cannot use the MCP server `{name}`"))
+}
+
 /// Connects to a server, lists its tools and ends it.
 ///
 /// # Errors
 /// The server cannot be used, or did not list its tools in the time that its definition gives it to start.
-pub async fn probe(definition: &McpDefinition, roots: Vec<PathBuf>) -> Result<ProbedServer, Error> {
+async fn probe(definition: &McpDefinition, roots: Vec<PathBuf>) -> Result<ProbedServer, Error> {
     launcher::check_prepared()?;
-    let failed = || {
-        let what = format!("cannot use the MCP server `{}`", definition.name);
-        Error::new(ErrorKind::Machine, what)
-    };
+    let failed = || failure(&definition.name);
     let begun = Instant::now();
     let processes = Processes::new(launcher::launcher());
     let connector = Connector::new(move || Arc::new(processes.owner()));

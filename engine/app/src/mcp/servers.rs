@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::DataPaths;
 use config::mcp::{
-    ServerCatalog, ServerEntry, ServerLevel, ServerProgram, ServerWarning, Sought, discover,
+    ServerAddress, ServerCatalog, ServerEntry, ServerLevel, ServerProgram, ServerWarning, Sought,
+    UrlKind, discover,
 };
+use config::{DataPaths, nearest};
 use engine::ports::McpDefinition;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -19,6 +20,7 @@ use super::values::Values;
 use crate::app_context::AppContext;
 use crate::error::Error;
 use crate::model::UserModels;
+use crate::text::one_line;
 use crate::trust::{Power, PowerKind, PowerState, project_root, settings_to_look};
 
 /// The MCP servers that are defined for a folder.
@@ -30,6 +32,8 @@ pub struct McpServers {
     pub warnings: Vec<ServerWarning>,
     /// Whether servers of other programs' files start without being enabled.
     foreign: bool,
+    /// The file of the user's own servers.
+    pub(super) own_file: PathBuf,
     root: PathBuf,
     home: Option<PathBuf>,
     /// The variables that the user takes from every program.
@@ -93,6 +97,40 @@ impl ListedServer {
         definition(&self.entry)
     }
 
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// Returns the place of its definition: a file and a line.
+    #[must_use]
+    pub fn source(&self) -> String {
+        self.entry.place.to_string()
+    }
+
+    /// Returns the name of the program whose file defines it.
+    #[must_use]
+    pub fn program(&self) -> &'static str {
+        self.entry.place.program.as_str()
+    }
+
+    /// Returns whether it stands in a file of a project.
+    #[must_use]
+    pub fn is_of_project(&self) -> bool {
+        self.entry.place.level == ServerLevel::Project
+    }
+
+    /// Returns its transport: `stdio`, `http` or `sse`.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        match &self.entry.address {
+            ServerAddress::Program { .. } => "stdio",
+            ServerAddress::Url { kind: UrlKind::Http, .. } => "http",
+            ServerAddress::Url { kind: UrlKind::Sse, .. } => "sse",
+        }
+    }
+
     /// Returns whether it stands in a file of another program.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
@@ -107,6 +145,28 @@ impl ListedServer {
 }
 
 impl McpServers {
+    /// Finds the servers that are defined for `folder`, as [`Self::find`], with the files of this process.
+    ///
+    /// # Errors
+    /// As [`Self::find`], or no variable names the user's home.
+    pub fn of_this_process(folder: &Path) -> Result<Self, Error> {
+        Self::find(&DataPaths::of_this_process()?, folder)
+    }
+
+    /// Returns the server of a name that takes precedence.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(&self, name: &str) -> Result<&ListedServer, Error> {
+        self.servers.iter().find(|server| server.entry.name == name).ok_or_else(|| {
+            let error = Error::usage(format!("there is no MCP server `{}`", one_line(name)));
+            match nearest(name, self.servers.iter().map(ListedServer::name)) {
+                Some(near) => error.hint(format!("regatta mcp show {near}")),
+                None => error.hint("regatta mcp"),
+            }
+        })
+    }
+
     /// Finds the servers that are defined for `folder`. Nothing is resolved or started.
     ///
     /// # Errors
@@ -126,6 +186,7 @@ impl McpServers {
             servers: choices.listed(entries, &catalog),
             warnings: catalog.warnings,
             foreign: settings.mcp_foreign.value,
+            own_file: places.mcp_file(),
             root,
             home: places.home().map(Path::to_owned),
             removed: settings.env_remove.value.clone(),
