@@ -28,6 +28,9 @@ use super::{
     FakeTools, Trace,
 };
 
+/// Tools beside the fake ones, and what starts subagents.
+type OfCalls = (Vec<Arc<dyn ToolFactory>>, Option<Arc<dyn Spawner>>);
+
 /// Always the same time.
 pub struct FakeClock;
 
@@ -231,7 +234,7 @@ impl TestEngine {
         plan: &str,
         grace: Duration,
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
-        (more, spawner): (Vec<Arc<dyn ToolFactory>>, Option<Arc<dyn Spawner>>),
+        (more, spawner): OfCalls,
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let trace = Trace::default();
