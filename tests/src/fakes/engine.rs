@@ -28,6 +28,9 @@ use super::{
     FakeServers, FakeTools, Trace,
 };
 
+/// Tools beside the fake ones, and what starts subagents.
+type OfCalls = (Vec<Arc<dyn ToolFactory>>, Option<Arc<dyn Spawner>>);
+
 /// Always the same time.
 pub struct FakeClock;
 
@@ -237,7 +240,7 @@ impl TestEngine {
         (jobs, plan): (usize, &str),
         grace: Duration,
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
-        (more, spawner): (Vec<Arc<dyn ToolFactory>>, Option<Arc<dyn Spawner>>),
+        (more, spawner): OfCalls,
         servers: Option<&FakeServers>,
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);

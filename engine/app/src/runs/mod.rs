@@ -30,7 +30,7 @@ pub use landed_work::{LandedWork, ThrownAway};
 pub use landings::{LandError, check_lands_again, keep_other_tasks, land, landing_request};
 pub use locked_target::LockedTarget;
 pub use patches::{PatchError, TaskPatch, patch_needs, patches};
-pub use repository_runs::{RepositoryRuns, WorkError};
+pub use repository_runs::{EngineOf, RepositoryRuns, WorkError};
 pub use results::{TaskResult, each_task};
 pub use settle_choices::{ChoiceError, Choices, conflict_names};
 pub use target::{Collected, Located, Target, TargetError, TargetKind, TargetWords};

@@ -12,6 +12,9 @@ use store::{GateFiles, Reader};
 
 use crate::app_context::{AppContext, isolation_places};
 
+/// Finds the process of an engine, by the root of a repository and the name of a run over it.
+pub type EngineOf = dyn Fn(&Path, &RunName) -> Option<u32> + Send + Sync;
+
 /// The runs of one repository.
 #[derive(Clone)]
 pub struct RepositoryRuns {
@@ -24,7 +27,7 @@ pub struct RepositoryRuns {
     /// The work in the repository's task store.
     pub captured: Arc<dyn CapturedWork>,
     /// Returns the id of the process whose engine does a run over the repository at a root, if it is known.
-    pub engine_of: Arc<dyn Fn(&Path, &RunName) -> Option<u32> + Send + Sync>,
+    pub engine_of: Arc<EngineOf>,
     /// What engines share about provider accounts.
     pub gates: GateFiles,
     /// Where the logs and outputs of tasks are kept.
