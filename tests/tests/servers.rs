@@ -16,11 +16,16 @@ use tokio::time::Instant;
 /// Opens an engine and a session that uses all servers.
 async fn open(servers: &FakeServers) -> (TestEngine, TestSession) {
     let engine = TestEngine::with_servers(1, "", servers).await;
-    let session = open_in(&engine, ApprovalMode::Yolo, Answerer::None).await;
+    let session = open_in(&engine, "/one.jsonl", ApprovalMode::Yolo, Answerer::None).await;
     (engine, session)
 }
 
-async fn open_in(engine: &TestEngine, mode: ApprovalMode, answerer: Answerer) -> TestSession {
+async fn open_in(
+    engine: &TestEngine,
+    log: &str,
+    mode: ApprovalMode,
+    answerer: Answerer,
+) -> TestSession {
     let approvals = Approvals { mode: Some(mode), ..Approvals::default() }.into();
     let tools = ToolSetup {
         servers: ServerChoice::All,
@@ -29,7 +34,7 @@ async fn open_in(engine: &TestEngine, mode: ApprovalMode, answerer: Answerer) ->
         answerer,
         ..session_tools()
     };
-    let opened = engine.engine.open_session(session("/sessions/one.jsonl"), tools).await;
+    let opened = engine.engine.open_session(session(log), tools).await;
     TestSession::new(opened.expect("it opens"))
 }
 
@@ -212,7 +217,7 @@ async fn a_server_that_does_not_start_is_given_up_and_its_tools_say_why_until_it
     servers.release();
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(servers.started().len(), 0, "nothing but a call tries it again");
-    let mut other = open_in(&engine, ApprovalMode::Yolo, Answerer::None).await;
+    let mut other = open_in(&engine, "/two.jsonl", ApprovalMode::Yolo, Answerer::None).await;
     say(&mut other, r#"use mcp__s_echo {"text":"again"}; say done"#).await;
     let requests = engine.models.requests();
     assert!(requests.iter().any(|request| results(request) == ["again"]));
@@ -267,7 +272,7 @@ async fn tools_beyond_the_limits_are_found_by_words_and_can_be_called_by_their_n
 async fn a_call_of_a_server_is_asked_about_with_the_server_the_tool_and_the_arguments() {
     let servers = FakeServers::of(vec![server("s")]);
     let engine = TestEngine::with_servers(1, "", &servers).await;
-    let mut session = open_in(&engine, ApprovalMode::Write, Answerer::Client).await;
+    let mut session = open_in(&engine, "/one.jsonl", ApprovalMode::Write, Answerer::Client).await;
     session.session.prompt(input(r#"use mcp__s_echo {"text":"hello"}; say done"#));
     let question = session
         .find(|event| match event {

@@ -197,11 +197,12 @@ impl ToolExecutorState {
             self.sealing = Sealing::Ending(waiting);
             let commands = Arc::clone(&self.commands);
             let servers = self.tools().and_then(|tools| tools.servers.clone());
+            let end = async move { commands.end_for_good().await };
             let end = async move {
                 if let Some(servers) = servers {
                     servers.end().await;
                 }
-                commands.end_for_good().await
+                end.await
             };
             self.running.run(Job::ExecutorEnd, myself, end, ToolExecutorMessage::OwnerEnded);
         }

@@ -135,7 +135,7 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 56] = [
         Self::MaxConcurrency,
         Self::AgentModels,
         Self::DisabledAgents,

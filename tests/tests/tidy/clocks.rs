@@ -26,6 +26,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("tests/tests/binary/models/api_pairs.rs", "it is a timer"),
     ("tests/tests/event_streams.rs", "models and tools take their time, of a clock that is paused"),
     ("tests/tests/waiting_parents.rs", "subagents take their time, of a clock that is paused"),
+    ("tests/tests/servers.rs", "servers take their time, of a clock that is paused"),
     ("tests/src/model/respond.rs", "a model speaks at its pace, and nobody waits for a moment"),
 ];
 
@@ -59,6 +60,7 @@ const BOUNDED: &[(&str, &str)] = &[
     ("tests/limit/src/yardstick.rs", "it is where bounds are scaled"),
     ("tests/tests/binary/agents/outages.rs", "what is asked later is judged otherwise"),
     ("tests/tests/binary/runs/setup.rs", "two times of one task are compared"),
+    ("tests/tests/servers.rs", "the clock is paused"),
 ];
 
 #[test]

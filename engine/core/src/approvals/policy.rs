@@ -138,8 +138,8 @@ fn asks(mode: ApprovalMode, request: &CallRequest) -> bool {
         (_, ApprovalMode::Yolo) | (Wants::Read(_), _) | (Wants::Write(_), ApprovalMode::Write) => {
             false
         }
-        (Wants::Write(_), ApprovalMode::Ask)
-        | (Wants::Server, ApprovalMode::Ask | ApprovalMode::Write) => true,
+        (Wants::Write(_), ApprovalMode::Ask) => true,
+        (Wants::Server, ApprovalMode::Ask | ApprovalMode::Write) => true,
         (Wants::Exec(parts), ApprovalMode::Ask | ApprovalMode::Write) => {
             !parts.iter().all(|part| matches!(part, Part::Command { reads: Some(_), .. }))
         }

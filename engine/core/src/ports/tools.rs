@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{Content, Failure, TaskName, ToolCall};
+use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{
@@ -307,49 +307,6 @@ pub struct ToolBuildError {
     pub tool: String,
     /// The reason.
     pub reason: String,
-}
-
-/// Runs the tool calls of one session.
-#[async_trait]
-pub trait ToolRunner: Send + Sync {
-    /// Brings the tools up to date before a request: waits, for a bounded time, for those that are about to
-    /// start.
-    ///
-    /// # Errors
-    /// The session cannot work without a tool that it has not.
-    async fn refresh(&self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Returns the declarations of the tools that the model has at this moment. Their order changes only with
-    /// the tools.
-    fn declarations(&self) -> Arc<[ToolDeclaration]>;
-
-    /// Returns how each of `calls` accesses its surroundings, in the same order.
-    async fn classify(&self, calls: &[ToolCall]) -> Vec<Access>;
-
-    /// Runs one call. Errors are returned as an outcome for the model.
-    async fn call(&self, call: ToolCall) -> ToolOutcome;
-
-    /// Withdraws the calls that have not been allowed to run yet, and returns their ids. They never run.
-    fn withdraw_unbegun(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    /// Stops the calls under way, whose futures may have been dropped before, and returns when they
-    /// and their processes have ended.
-    async fn interrupt(&self);
-}
-
-/// The declaration of a tool for the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolDeclaration {
-    /// The name of the tool.
-    pub name: String,
-    /// The description of the tool.
-    pub description: Arc<str>,
-    /// The JSON Schema of the arguments.
-    pub parameters: Arc<Value>,
 }
 
 /// Opens folders of artifacts.
