@@ -35,7 +35,6 @@ fn queued(run: &str, task: &str) -> Event {
         item: None,
         items: Vec::new(),
         model: Some("a/model".to_owned()),
-        parent: None,
     };
     event(run, kind)
 }

@@ -30,7 +30,6 @@ fn calling(count: usize) -> ViewState {
             item: None,
             items: Vec::new(),
             model: None,
-            parent: None,
         };
         view.run_event(&event(queued), Duration::ZERO);
         if number < count {

@@ -92,7 +92,7 @@ fn a_killed_session_leaves_no_process_of_a_server() {
     let is_server = |(_, what): &(_, String)| what.contains("notes.sh");
     assert!(place.processes().alive().iter().any(is_server), "the server runs");
     kill_process(running.id(), Signal::KILL).expect("it waits for an answer");
-    running.wait().expect_code(137);
+    let _killed = running.wait().expect_code(137);
     place.expect_no_process(Duration::from_secs(1));
 }
 
@@ -132,7 +132,8 @@ fn a_task_of_a_run_has_no_server_that_it_does_not_name() {
     let (repository, model) = (place.repository(), LoopbackModel::start());
     model.talk("s", steps(vec![Answer::call("yield", &json!({ "data": 1 }))]));
     let run = place.run_in(&repository).words("--model").arg(model.route());
-    run.arg("--base-url")
+    let _done = run
+        .arg("--base-url")
         .arg(model.base_url())
         .arg(format!("do it {}", marker("s")))
         .run()
