@@ -135,7 +135,7 @@ impl Conversation<'_> {
                 kept
             }
         };
-        view.name.clone_from(&self.log.name);
+        view.set_log(self.log);
         let mut shown = Shown {
             session: self.session,
             log: self.log,
