@@ -35,7 +35,10 @@ fn command_of<'a>(line: &str, grammar: &'a clap::Command) -> Option<(usize, &'a 
     // Before the program may stand variables or another program.
     let start = if line.starts_with(PROGRAM) { 0 } else { line.find(" regatta ")? + 1 };
     let (before, rest) = (&line[..start], &line[start + PROGRAM.len()..]);
-    if !rest.is_empty() && !rest.starts_with(' ') || before.contains([':', '(']) {
+    let mut outside_quotes = before.split('\'').step_by(2);
+    if !rest.is_empty() && !rest.starts_with(' ')
+        || outside_quotes.any(|it| it.contains([':', '(']))
+    {
         return None;
     }
     let (mut end, mut found) = (start + PROGRAM.len(), None);

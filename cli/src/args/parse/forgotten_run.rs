@@ -8,7 +8,7 @@ use super::launch_line::LAUNCH;
 use super::unknown_option::{find, is_value_of, with_two_dashes};
 use super::{SECRET, parse, public_grammar};
 use crate::args::elsewhere::{self, CommandKind};
-use crate::render::shell_words;
+use crate::render::{shell_word, shell_words};
 
 /// A line of a session as one of `regatta run`.
 pub(super) struct RunLine {
@@ -61,6 +61,7 @@ impl Words {
     fn of(typed: &[&str]) -> Option<Self> {
         let grammar = public_grammar();
         let (run, launch) = (grammar.find_subcommand("run")?, grammar.find_subcommand(LAUNCH)?);
+        let has_items = typed.iter().any(|word| name_of(word).0 == "--exec");
         let mut words = Self::default();
         let mut rest = typed.iter().copied().peekable();
         while let Some(word) = rest.next() {
@@ -87,7 +88,10 @@ impl Words {
                 if value.is_some() {
                     rest.next();
                 }
-                words.add(word, value, arg, find(launch, name).is_none());
+                let is_of_session = find(launch, name).is_some()
+                    || elsewhere::option(name, CommandKind::Session, value, &|_| false).is_some();
+                words.has_run_option |= !is_of_session;
+                words.add(word, value, arg);
             } else if let Some(arg) = find(launch, name) {
                 let least = arg.get_num_args().map_or(1, |range| range.min_values());
                 let follows = |next: &str| least > 0 || !next.starts_with('-');
@@ -99,7 +103,7 @@ impl Words {
                 }
             } else {
                 let value = attached.or(next.filter(|next| !next.starts_with('-')));
-                if words.add_of_others(name, value)? && attached.is_none() {
+                if words.add_of_others(name, value, has_items)? && attached.is_none() {
                     rest.next();
                 }
             }
@@ -107,42 +111,49 @@ impl Words {
         Some(words)
     }
 
-    /// Adds an option of a run.
-    fn add(&mut self, word: &str, value: Option<&str>, arg: &Arg, is_of_run: bool) {
-        let long = arg.get_long().unwrap_or_default();
-        self.has_run_option |= is_of_run;
-        self.has_work |= ["exec", "plan"].contains(&long);
-        if format!("--{long}") != SECRET {
+    /// Adds an option of a run, by its long name.
+    fn add(&mut self, word: &str, value: Option<&str>, arg: &Arg) {
+        let long = format!("--{}", arg.get_long().unwrap_or_default());
+        self.has_work |= ["--exec", "--plan"].contains(&long.as_str());
+        if long != SECRET {
+            let word = if word.len() == 2 { long.as_str() } else { word };
             self.kept.extend(std::iter::once(word).chain(value).map(str::to_owned));
         }
     }
 
-    /// Adds what does in a run what an option of other programs does there. Returns whether its value is used,
-    /// or `None` if nothing is known about the option.
-    fn add_of_others(&mut self, name: &str, value: Option<&str>) -> Option<bool> {
-        let instead = elsewhere::option(name, CommandKind::Run, value, &|_| false)?;
-        let instead = instead.first()?;
+    /// Adds what does in a run what an option of other programs does there. Returns whether the word behind it
+    /// is its value, or `None` if nothing is known about the option.
+    fn add_of_others(&mut self, name: &str, value: Option<&str>, has_items: bool) -> Option<bool> {
+        let in_run = |value| elsewhere::option(name, CommandKind::Run, value, &|_| false);
+        let instead = in_run(value)?;
+        let is_filled = value.is_some() && in_run(None).as_ref() != Some(&instead);
+        // Another word than an item or a prompt is a value that is not needed here.
         let one_word = value.is_some_and(|value| !value.contains(char::is_whitespace));
+        let is_value = is_filled || one_word && !has_items;
+        let instead = instead.first()?;
         if !instead.starts_with("--") {
-            let is_needless = ["leave it out", "there is no"].iter();
-            let is_needless = is_needless.into_iter().any(|it| instead.starts_with(it));
             self.left_out.push(name.to_owned());
-            return is_needless.then_some(one_word);
+            let needless = ["leave it out", "there is no"];
+            return needless.iter().any(|it| instead.starts_with(it)).then_some(is_value);
         }
         let words = instead.split(" (").next().unwrap_or_default();
-        let (option, here) = words.split_once(' ').unzip();
-        // A place that was not filled is no value.
+        let (option, here) =
+            words.split_once(' ').map_or((words, None), |(it, here)| (it, Some(here)));
+        let is_typed = |here: &str| value.is_some_and(|value| shell_word(value) == here);
         let is_place =
             |part: &str| !part.is_empty() && part.chars().all(|it| it.is_ascii_uppercase());
-        let has_place = here.is_some_and(|here| here.split([':', '/', '=']).any(is_place));
-        let here = here.map(|here| here.trim_matches('\'').to_owned());
-        if has_place && here.as_deref() != value {
-            return None;
+        if let Some(here) = here {
+            let typed = value.filter(|_| is_typed(here));
+            // A place that was not filled is not a value.
+            if typed.is_none() && here.split([':', '/', '=']).any(is_place) {
+                return None;
+            }
+            self.kept.extend([option.to_owned(), typed.unwrap_or(here).to_owned()]);
+        } else {
+            self.kept.push(option.to_owned());
         }
-        let is_used = here.is_some() && value.is_some();
-        self.has_work |= ["--exec", "--plan"].contains(&option.unwrap_or(words));
-        self.kept.extend([option.unwrap_or(words).to_owned()].into_iter().chain(here));
-        Some(is_used)
+        self.has_work |= ["--exec", "--plan"].contains(&option);
+        Some(is_value)
     }
 }
 
