@@ -168,7 +168,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// Returns what does what a text is meant to do that is typed for the program and not for the model: a word
 /// of the table or the name of a command, alone or with runs behind it, or a whole command line.
 pub(super) fn for_program(text: &str) -> Option<String> {
-    if text.starts_with(char::is_whitespace) {
+    if text.starts_with(|first: char| first.is_whitespace() || first == '/') {
         return None;
     }
     let lower = text.to_ascii_lowercase();
@@ -221,7 +221,9 @@ fn near_command(word: &str) -> Option<String> {
         let is_long = word.chars().count().min(name.chars().count()) > 4;
         is_long || word.len() != name.len() || sorted(word) == sorted(name)
     };
-    let near = nearest(word, names).filter(is_slip).filter(|_| word.chars().count() > 3)?;
+    let near = nearest(word, names)
+        .filter(is_slip)
+        .filter(|near| word.chars().count() > 3 && *near != word)?;
     let is_of_view = of_view.contains(&near);
     Some(if is_of_view {
         format!("/{near} is the command")

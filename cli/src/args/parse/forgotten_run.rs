@@ -27,6 +27,8 @@ struct Words {
     has_run_option: bool,
     /// Whether something says what to do: a prompt, a command or a plan.
     has_work: bool,
+    /// Whether a command is typed, for which words are items.
+    has_items: bool,
 }
 
 impl RunLine {
@@ -36,11 +38,11 @@ impl RunLine {
     pub(super) fn of(line: &[OsString]) -> Option<Self> {
         let typed: Vec<_> = line.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
         let [LAUNCH, typed @ ..] = typed.as_slice() else { return None };
-        let Words { kept, left_out, has_run_option, has_work } = Words::of(typed)?;
+        let Words { kept, left_out, has_run_option, has_work, .. } = Words::of(typed)?;
         let kept: Vec<_> = kept.iter().map(String::as_str).collect();
         let words = ["regatta", "run"].into_iter().chain(kept.iter().copied());
         let mut line = match parse(words.map(OsString::from)) {
-            Ok(_) => format!("regatta run {}", shell_words(&kept)),
+            Ok(_) => format!("regatta run {}", shell_words(&kept)).trim_end().to_owned(),
             Err(error) => {
                 let is_line = |hint: &&String| hint.starts_with("regatta ");
                 let hint = error.hints.iter().filter(is_line).find(|it| !it.ends_with("--help"))?;
@@ -62,7 +64,7 @@ impl Words {
         let grammar = public_grammar();
         let (run, launch) = (grammar.find_subcommand("run")?, grammar.find_subcommand(LAUNCH)?);
         let has_items = typed.iter().any(|word| name_of(word).0 == "--exec");
-        let mut words = Self::default();
+        let mut words = Self { has_items, ..Self::default() };
         let mut rest = typed.iter().copied().peekable();
         while let Some(word) = rest.next() {
             if word == "--" {
@@ -103,7 +105,7 @@ impl Words {
                 }
             } else {
                 let value = attached.or(next.filter(|next| !next.starts_with('-')));
-                if words.add_of_others(name, value, has_items)? && attached.is_none() {
+                if words.add_of_others(name, value)? && attached.is_none() {
                     rest.next();
                 }
             }
@@ -123,13 +125,13 @@ impl Words {
 
     /// Adds what does in a run what an option of other programs does there. Returns whether the word behind it
     /// is its value, or `None` if nothing is known about the option.
-    fn add_of_others(&mut self, name: &str, value: Option<&str>, has_items: bool) -> Option<bool> {
+    fn add_of_others(&mut self, name: &str, value: Option<&str>) -> Option<bool> {
         let in_run = |value| elsewhere::option(name, CommandKind::Run, value, &|_| false);
         let instead = in_run(value)?;
         let is_filled = value.is_some() && in_run(None).as_ref() != Some(&instead);
         // Another word than an item or a prompt is a value that is not needed here.
         let one_word = value.is_some_and(|value| !value.contains(char::is_whitespace));
-        let is_value = is_filled || one_word && !has_items;
+        let is_value = is_filled || one_word && !self.has_items;
         let instead = instead.first()?;
         if !instead.starts_with("--") {
             self.left_out.push(name.to_owned());

@@ -47,6 +47,7 @@ pub(super) fn lines_instead(
         ErrorKind::MissingRequiredArgument => {
             let missing = texts(error, ContextKind::InvalidArg);
             let option = missing.iter().find(|it| it.starts_with("--"));
+            let option = option.filter(|_| command != Some("trust"));
             let lines = complete_lines(command.unwrap_or_default()).iter();
             match option {
                 Some(option) => vec![plain(option)],
