@@ -27,6 +27,8 @@ pub use agents::AgentsArgs;
 pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
+#[cfg(feature = "tui")]
+pub(crate) use elsewhere::is_shell_command;
 pub(crate) use elsewhere::{CommandKind, option as instead_of_option};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;

@@ -155,7 +155,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     let value = value.trim();
     let given = Some(value.to_owned()).filter(|it| !it.is_empty());
     if !all_names().chain(SYNONYMS).any(|command| command == name) {
-        return Some(Err(unknown(name)));
+        return Some(Err(unknown(name, value)));
     }
     let command = match name {
         "model" => Ok(Command::Model(given)),
@@ -246,8 +246,14 @@ fn no_path(name: &str) -> Option<String> {
 }
 
 /// Returns what to type in place of a command that there is not.
-fn unknown(name: &str) -> String {
-    let instead = slash_elsewhere::instead(name);
+fn unknown(name: &str, value: &str) -> String {
+    let instead = slash_elsewhere::of_program(name, value);
+    let begun =
+        names(IsolationState::InPlace).filter(|own| !name.is_empty() && own.starts_with(name));
+    let begun: Vec<_> = begun.map(|own| format!("/{own}")).collect();
+    if instead.is_none() && begun.len() > 1 {
+        return format!("several commands begin with `/{name}`: {}", begun.join(", "));
+    }
     let own = names(IsolationState::InPlace).chain(SYNONYMS);
     let near = || nearest(name, own).map(|near| format!("/{near}"));
     let near_other = || slash_elsewhere::instead(nearest(name, slash_elsewhere::names())?);
@@ -395,6 +401,19 @@ mod tests {
             ("/vim", "the keys are those of /help"),
             ("/todos", "ask the model for a list, which is above the input then"),
             ("/changelog", "`regatta --version` prints the version"),
+            (
+                "/cd",
+                "each command begins in the folder of the session; `regatta --repo DIR` works in another one",
+            ),
+            ("/pwd", "`!pwd` runs it"),
+            ("/bash ls", "`!ls` runs it"),
+            ("/shell", "!COMMAND runs a command"),
+            ("/git status", "`!git status` runs it"),
+            ("/read a.rs", "@a.rs in the input sends the file"),
+            ("/file", "@FILE in the input sends the file"),
+            ("/image a.png", "@a.png in the input sends the image"),
+            ("/load a b", "@FILE in the input sends the file"),
+            ("/push", "`!git push` pushes"),
         ] {
             let name = text.split(' ').next().expect("it has a word");
             let why = format!("no such command: `{name}`; {instead}");

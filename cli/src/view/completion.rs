@@ -55,7 +55,10 @@ impl Completion {
         let (of, typed, found) = if let (0, Some(line)) = (row, before.strip_prefix('/')) {
             match line.split_once(' ') {
                 None => {
-                    (Completed::Command, line, matching(line, command::names(candidates.isolation)))
+                    let names = command::names(candidates.isolation);
+                    let begins = |name: &&str| name.starts_with(&line.to_lowercase());
+                    let found = names.filter(begins).map(str::to_owned).collect();
+                    (Completed::Command, line, found)
                 }
                 Some(("model", typed)) => {
                     let models = candidates.models.iter().map(String::as_str);

@@ -134,7 +134,7 @@ impl Conversation<'_> {
                 kept
             }
         };
-        view.name.clone_from(&self.log.name);
+        view.set_log(self.log);
         view.subagents.begin(self.session.id());
         let mut shown = Shown {
             engine: self.engine,

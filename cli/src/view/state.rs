@@ -21,6 +21,8 @@ use protocol::{
     Usage, UserInput,
 };
 
+use regatta::session::ChosenLog;
+
 use super::answer_stream::AnswerStream;
 use super::command::{InputForm, UserCommand};
 use super::completion::{Candidates, Completion};
@@ -31,6 +33,7 @@ use super::history::History;
 use super::isolated::WorkRequest;
 use super::picker::Picker;
 use super::subagents::Subagents;
+use crate::render::shell_word;
 
 pub(super) use choosing::{Choice, SessionRequest, Summary};
 use held_keys::HeldKeys;
@@ -66,6 +69,8 @@ pub(super) struct ViewState {
     is_moving: bool,
     /// The name of the session.
     pub(super) name: Option<String>,
+    /// What `regatta logs` takes for the session.
+    pub(super) log: String,
     /// Whether the session is isolated.
     pub(super) isolation: IsolationState,
     pub(super) history: History,
@@ -234,6 +239,7 @@ impl ViewState {
             is_switching: false,
             is_moving: false,
             name: None,
+            log: String::new(),
             isolation: IsolationState::default(),
             history: History::default(),
             candidates: Candidates::default(),
@@ -253,6 +259,13 @@ impl ViewState {
             syntaxes,
             input_form: InputForm::default(),
         }
+    }
+
+    /// The session is kept in this log.
+    pub(super) fn set_log(&mut self, log: &ChosenLog) {
+        self.name.clone_from(&log.name);
+        let path = log.path.to_string_lossy();
+        self.log = log.id.map_or_else(|| shell_word(&path), |id| id.to_string());
     }
 
     /// Returns what has happened since the last call, to be printed once on a terminal of this width.

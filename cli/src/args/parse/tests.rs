@@ -136,7 +136,10 @@ fn a_usage_error_is_in_our_own_form() {
             &["run", "--jobs", "0"],
             "error: invalid value `0` for `--jobs`\n  because it takes a whole number, 1 or more\n  try: regatta run --help",
         ),
-        (&["run", "--exec"], "error: `--exec` needs a value\n  try: regatta run --help"),
+        (
+            &["run", "--exec"],
+            "error: `--exec` needs a value\n  try: --exec CMD\n  try: regatta run --help",
+        ),
         (
             &["run", "--exec", "a", "--exec", "b"],
             "error: `--exec` cannot be used more than once\n  try: regatta run --exec CMD TASK…\n  \
@@ -144,7 +147,7 @@ fn a_usage_error_is_in_our_own_form() {
         ),
         (
             &["run", "--chunk", "2", "--exec", "a"],
-            "error: `--each <SPEC>` is required\n  try: regatta run --help",
+            "error: `--each` is required\n  try: --each SPEC\n  try: regatta run --help",
         ),
         (
             &["--color", "mauve", "runs"],

@@ -74,7 +74,7 @@ fn lines_of_other_programs_that_a_command_reads_itself_lead_to_what_does_the_sam
             "run --exec rustfmt {}",
             &[
                 "`{}` is behind the command",
-                "try: regatta run --each '**/*' --exec 'rustfmt {{item}}'",
+                "try: regatta run --each SPEC --exec 'rustfmt {{item}}'",
             ][..],
         ),
         (
