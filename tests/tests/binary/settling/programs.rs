@@ -315,7 +315,7 @@ fn a_resolver_that_fails_in_a_run_leaves_the_work_kept_and_why_is_in_the_ledger_
     for (words, said) in [
         ("run --exec true --resolve nosuchagent", "there is no program `nosuchagent`"),
         ("run --exec true --merge none --resolve ./x", "`--resolve` needs a run that lands"),
-        ("run --exec true --allow-loss", "--resolve <CMD|agent[:MODEL]>"),
+        ("run --exec true --allow-loss", "`--resolve` is required"),
     ] {
         place.regatta(repository.root()).words(words).run().expect_refusal(&[said]);
     }

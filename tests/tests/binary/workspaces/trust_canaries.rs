@@ -213,6 +213,7 @@ fn no_command_that_starts_no_task_runs_anything_of_a_repository() {
     let commands = [
         "runs",
         "runs show",
+        "why",
         "results",
         "logs",
         "diff",
