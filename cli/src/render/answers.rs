@@ -28,8 +28,6 @@ const BESIDE: usize = 120;
 pub(super) struct TaskAnswer<'a> {
     /// The name of the task.
     pub(super) task: &'a TaskName,
-    /// The label of the task; printable.
-    pub(super) label: String,
     /// The answer.
     pub(super) answer: &'a Answer,
 }
@@ -79,7 +77,7 @@ pub(super) fn write_whole(out: &mut dyn Write, answer: &Answer) -> io::Result<()
 
 /// Returns each label, padded, and its answer, if every answer fits beside its label.
 fn beside(shown: &[TaskAnswer<'_>], room: OutputWidth) -> Option<Vec<(String, String)>> {
-    let labels: Vec<String> = shown.iter().map(|shown| shown.label.clone()).collect();
+    let labels: Vec<String> = shown.iter().map(|shown| shown.task.to_string()).collect();
     let labels = match room {
         OutputWidth::Columns(columns) => shorten(&labels, LABELS.min(columns / 2)),
         OutputWidth::Pipe => labels,
@@ -100,7 +98,7 @@ fn write_below(
     shown: &[TaskAnswer<'_>],
     answers: &Answers<'_>,
 ) -> io::Result<()> {
-    let labels: Vec<String> = shown.iter().map(|shown| shown.label.clone()).collect();
+    let labels: Vec<String> = shown.iter().map(|shown| shown.task.to_string()).collect();
     let labels = match answers.room {
         OutputWidth::Columns(columns) => shorten(&labels, columns),
         OutputWidth::Pipe => labels,
@@ -148,11 +146,8 @@ mod tests {
                 Some((TaskName::nearest(label), Answer::of(value, AnswerPart::Beginning)?))
             })
             .collect();
-        let answers = named.iter().zip(values).map(|((task, answer), (label, _))| TaskAnswer {
-            task,
-            label: (*label).to_owned(),
-            answer,
-        });
+        let answers =
+            named.iter().zip(values).map(|((task, answer), _)| TaskAnswer { task, answer });
         let run = "r7k3f".parse().unwrap();
         let answers = Answers {
             run: &run,

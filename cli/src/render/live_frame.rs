@@ -84,7 +84,7 @@ pub fn run_conditions(
     // The workspaces that have what the run names, where `others` tasks name their own; `None` for none.
     let rest = |others: usize, own: &str| match (others, others < tasks, verify.is_empty()) {
         (0, ..) => Some("each workspace".to_owned()),
-        (_, true, _) => Some(format!("the workspaces of the tasks without {own} of their own")),
+        (_, true, _) => Some(format!("the workspaces of tasks without their own {own}")),
         (_, false, false) => Some("the workspace of the verification".to_owned()),
         (_, false, true) => None,
     };
@@ -94,25 +94,29 @@ pub fn run_conditions(
     }
     let carries = |whose: &str, globs: &[String]| {
         // Whether there are such files is not known yet.
-        format!("carries what matches {} into {whose}", list(globs))
+        format!("copies ignored files that match {} into {whose}", list(globs))
     };
-    if let Some(whose) = rest(own.carry_tasks, "carried files")
+    if let Some(whose) = rest(own.carry_tasks, "`carry`")
         && !needs.carry.is_empty()
     {
         lines.push(carries(&whose, &needs.carry));
     }
     if !own.carry.is_empty() {
-        lines.push(carries("the workspaces of some tasks", &own.carry));
+        lines.push(carries("the workspaces of tasks with their own `carry`", &own.carry));
     }
     let set_up = |whose: &str, script: &String| {
         let script = cut(&one_line(script.trim()), 100);
         format!("sets up {whose} with `{script}`")
     };
     let without = lines.len();
-    if let Some(whose) = rest(own.setup_tasks, "a set-up") {
+    if let Some(whose) = rest(own.setup_tasks, "`setup`") {
         lines.extend(needs.setup.iter().map(|script| set_up(&whose, script)));
     }
-    lines.extend(own.setup.iter().map(|script| set_up("the workspaces of some tasks", script)));
+    lines.extend(
+        own.setup
+            .iter()
+            .map(|script| set_up("the workspaces of tasks with their own `setup`", script)),
+    );
     if lines.len() > without {
         lines.push(SETUP_NOTE.into());
     }
@@ -141,7 +145,7 @@ pub(super) fn middle_lines(
     }
     let shown = if running > room { room - 1 } else { running };
     let rows: Vec<&TaskView> = run.running().take(shown).collect();
-    let labels: Vec<String> = rows.iter().map(|row| row.label()).collect();
+    let labels: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
     let labels = shorten(&labels, (columns / 3).clamp(NARROW_LABELS, WIDE_LABELS));
     let room = Columns::of(&rows, &labels, columns);
     let lines = rows.iter().zip(&labels).enumerate();
@@ -247,9 +251,14 @@ fn last_part(line: &str) -> Option<String> {
     line.split('\r').rfind(|part| !part.trim().is_empty()).map(|part| one_line(part.trim()))
 }
 
-/// Returns the short name of a task's model: the part after the last slash.
+/// Returns the short name of a task's model: the part after the last slash. The id of a scripted model is a
+/// file.
 fn model(row: &TaskView) -> Option<String> {
-    row.model.as_deref().and_then(|model| model.rsplit('/').next()).map(one_line)
+    let model = row.model.as_deref()?;
+    match model.starts_with("offline/") {
+        true => Some("scripted".to_owned()),
+        false => model.rsplit('/').next().map(one_line),
+    }
 }
 
 /// The maximum width of the bar, in columns.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::ProgressDrawTarget;
-use protocol::{Event, EventKind, QuestionId, TaskName, Timestamp};
+use protocol::{Event, EventKind, QuestionId, Timestamp};
 
 use self::rows::{
     failed_work, has_landed, kept_reason, left_out_files, only_answer, table_row, task_answer,
@@ -141,7 +141,7 @@ impl Renderer for RunRenderer {
         self.run.apply(event);
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
-                for note in live_notes(&self.run, event) {
+                for note in live_notes(event) {
                     live.note(note);
                 }
                 self.questions.apply(event);
@@ -204,8 +204,7 @@ impl Renderer for RunRenderer {
     }
 
     fn key(&mut self, key: char) -> Option<(QuestionId, String)> {
-        let label = |task: &TaskName| self.run.label(task);
-        match self.questions.key(key, &label, self.view.progress_palette)? {
+        match self.questions.key(key, self.view.progress_palette)? {
             QuestionKey::Answer(question, choice) => Some((question, choice)),
             QuestionKey::Details(lines) => {
                 if let ProgressDisplay::Live(live) = &mut self.progress {
@@ -309,10 +308,9 @@ impl RunRenderer {
             return self.streams.out.flush();
         }
         let quiet = self.view.verbosity == Verbosity::Quiet;
-        let labels = |task: &TaskName| self.run.label(task);
         let finder =
             self.hints.as_ref().map(|hints| CommandFinder::of(hints, &head.carried, &head.setups));
-        let rows = self.run.rows().iter().map(|row| table_row(row, &labels, finder.as_ref()));
+        let rows = self.run.rows().iter().map(|row| table_row(row, finder.as_ref()));
         let table = Table {
             rows: rows.collect(),
             ms: self.run.end().map(|(totals, _)| totals.ms),
@@ -340,7 +338,7 @@ impl RunRenderer {
             block(out, &left_out_lines(&left_out))?;
         }
         let unverified: Vec<_> = self.run.rows().iter().filter_map(unverified_work).collect();
-        block(out, &unverified_lines(&unverified, &labels))?;
+        block(out, &unverified_lines(&unverified))?;
         write_answers(
             out,
             &Answers {
@@ -372,7 +370,7 @@ impl RunRenderer {
                     .iter()
                     .filter_map(|row| failed_work(row, finder))
                     .collect::<Vec<_>>(),
-                (&labels, hints),
+                hints,
             );
             let reasons = self.run.rows().iter().filter_map(why_it_failed);
             lines.extend(finder.lines(reasons));
