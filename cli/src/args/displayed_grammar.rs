@@ -78,7 +78,7 @@ mod tests {
         let bash = clap_complete::Shell::Bash;
         clap_complete::generate(bash, &mut completion_grammar(), "regatta", &mut script);
         let script = String::from_utf8(script).unwrap();
-        let root = script.split("opts=\"").nth(1).unwrap();
+        let root = script.lines().find(|line| line.trim().starts_with("opts=\"-")).unwrap();
         assert!(root.contains("--approval-mode") && root.contains(" --mode"), "{root}");
     }
 

@@ -146,8 +146,7 @@ mod tests {
                 Some((TaskName::nearest(label), Answer::of(value, AnswerPart::Beginning)?))
             })
             .collect();
-        let answers =
-            named.iter().zip(values).map(|((task, answer), _)| TaskAnswer { task, answer });
+        let answers = named.iter().map(|(task, answer)| TaskAnswer { task, answer });
         let run = "r7k3f".parse().unwrap();
         let answers = Answers {
             run: &run,
@@ -166,7 +165,7 @@ mod tests {
         let values = [("src/a.rs", json!("fine")), ("b", json!({ "bugs": 2 }))];
         assert_eq!(
             written(&values, OutputWidth::Pipe),
-            "\nsrc/a.rs  fine\nb         {\"bugs\":2}\n"
+            "\nsrc-a-rs  fine\nb         {\"bugs\":2}\n"
         );
     }
 
@@ -175,7 +174,7 @@ mod tests {
         let many: String = (1..=14).map(|line| format!("{line}\n")).collect();
         let text = written(&[("src/a.rs", json!(many)), ("b", json!("ok"))], OutputWidth::Pipe);
         let end = "    12\n    … 14 lines and 32 bytes in all: regatta results r7k3f/src-a-rs\n\nb\n    ok\n";
-        assert!(text.starts_with("\nsrc/a.rs\n    1\n    2\n") && text.ends_with(end), "{text}");
+        assert!(text.starts_with("\nsrc-a-rs\n    1\n    2\n") && text.ends_with(end), "{text}");
     }
 
     #[test]
