@@ -1,15 +1,17 @@
 //! The public handle of a running engine.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Weak};
 
 use engine::leading_request::LedModels;
 use engine::ports::{CommandOwner, Commands, VariableChoice};
+use engine::schedule::Places;
 use protocol::{Failure, RunId};
 use ractor::{Actor, ActorRef, SpawnErr};
 use tokio::sync::watch;
 
 use crate::deps::Deps;
-use crate::events::Events;
+use crate::events::{EventFilter, Events};
 use crate::executors::ToolSetup;
 use crate::messaging::answer;
 use crate::root::{Root, RootArguments, RootMessage};
@@ -84,8 +86,18 @@ impl Engine {
 
     /// Returns a reader of all events from now on.
     pub async fn listen(&self) -> Events {
+        self.subscribe(EventFilter::All).await
+    }
+
+    /// Returns a reader of the events of all runs from now on, without those of the sessions of their tasks.
+    pub async fn listen_to_runs(&self) -> Events {
+        self.subscribe(EventFilter::Runs).await
+    }
+
+    async fn subscribe(&self, filter: EventFilter) -> Events {
+        let subscribed = |reply| RootMessage::Listen(filter, reply);
         // A closed engine publishes no more events.
-        answer(&self.0.root, RootMessage::Listen).await.unwrap_or_else(Events::ended)
+        answer(&self.0.root, subscribed).await.unwrap_or_else(Events::ended)
     }
 
     /// Starts a run. It is submitted at once and can be cancelled before the returned future is
@@ -101,6 +113,17 @@ impl Engine {
             let submitted = answer.await.unwrap_or(Err(SubmitError::Closing))?;
             Ok(RunHandle::new(submitted, root, failure))
         }
+    }
+
+    /// Changes how many tasks work at the same time, of all runs together. A lower number stops none; a higher
+    /// one starts tasks that wait at once.
+    pub fn set_capacity(&self, capacity: NonZeroUsize) {
+        let _closed = self.0.root.cast(RootMessage::SetCapacity(capacity));
+    }
+
+    /// Returns how many tasks may work at the same time, and how many do; `None` if the engine has ended.
+    pub async fn places(&self) -> Option<Places> {
+        answer(&self.0.root, RootMessage::Places).await
     }
 
     /// Returns the controls of a run by its id, also while it is being opened.

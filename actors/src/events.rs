@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use protocol::{Event, EventScope};
+use protocol::{Event, EventKind, EventScope};
 use tokio::sync::Notify;
 
 use crate::shutdown_limits::ActivityCounter;
@@ -26,8 +26,28 @@ use backlog::Backlog;
 pub struct Events {
     queue: Arc<Queue>,
     bus: Weak<Bus>,
-    /// The only scope that is read; `None` means all scopes.
-    scope: Option<EventScope>,
+    filter: EventFilter,
+}
+
+/// Which events a reader reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EventFilter {
+    All,
+    /// Those of all runs, without those of the sessions of their tasks.
+    Runs,
+    Scope(EventScope),
+}
+
+impl EventFilter {
+    fn passes(&self, event: &Event) -> bool {
+        match self {
+            Self::All => true,
+            Self::Runs => {
+                event.run().is_some() && !matches!(event.kind, EventKind::SessionEvent { .. })
+            }
+            Self::Scope(scope) => event.scope.as_ref() == Some(scope),
+        }
+    }
 }
 
 impl Events {
@@ -62,23 +82,23 @@ impl Events {
     /// Returns another reader, which has every event before it that this one has.
     #[must_use]
     pub fn another(&self) -> Self {
-        let scope = self.scope.clone();
+        let filter = self.filter.clone();
         let Some(bus) = self.bus.upgrade() else {
             let queue = Arc::new(Queue::of(self.queue.backlog().clone()));
-            return Self { queue, bus: Weak::new(), scope };
+            return Self { queue, bus: Weak::new(), filter };
         };
         // While the readers are locked, no event is published.
         let mut readers = bus.readers();
         let queue = Arc::new(Queue::of(self.queue.backlog().clone()));
-        readers.push(Reader { queue: Arc::downgrade(&queue), scope: scope.clone() });
-        Self { queue, bus: Weak::clone(&self.bus), scope }
+        readers.push(Reader { queue: Arc::downgrade(&queue), filter: filter.clone() });
+        Self { queue, bus: Weak::clone(&self.bus), filter }
     }
 
     /// Returns a closed reader without events, for an engine that has closed.
     pub(crate) fn ended() -> Self {
         let queue = Queue::default();
         queue.backlog().close();
-        Self { queue: Arc::new(queue), bus: Weak::new(), scope: None }
+        Self { queue: Arc::new(queue), bus: Weak::new(), filter: EventFilter::All }
     }
 }
 
@@ -119,14 +139,7 @@ struct Bus {
 #[derive(Debug)]
 struct Reader {
     queue: Weak<Queue>,
-    /// The only scope that the reader reads; `None` means all scopes.
-    scope: Option<EventScope>,
-}
-
-impl Reader {
-    fn reads(&self, event: &Event) -> bool {
-        self.scope.is_none() || self.scope == event.scope
-    }
+    filter: EventFilter,
 }
 
 impl EventBus {
@@ -134,14 +147,14 @@ impl EventBus {
         Self(Arc::new(Bus { activity, readers: Mutex::default() }))
     }
 
-    /// Publishes an event to all readers of its scope.
+    /// Publishes an event to all readers whose filter it passes.
     pub(crate) fn publish(&self, event: Event) {
         self.0.activity.note();
         let event = Arc::new(event);
         // A reader that was dropped has dropped its queue; it is removed here.
         self.0.readers().retain(|reader| {
             let Some(queue) = reader.queue.upgrade() else { return false };
-            if reader.reads(&event) {
+            if reader.filter.passes(&event) {
                 queue.backlog().push(Arc::clone(&event));
                 queue.changed.notify_one();
             }
@@ -149,31 +162,22 @@ impl EventBus {
         });
     }
 
-    /// Returns a reader of all events from now on.
-    pub(crate) fn subscribe(&self) -> Events {
-        self.add_reader(None)
-    }
-
-    /// Returns a reader of the events of one scope, until that scope is closed.
-    pub(crate) fn subscribe_to(&self, scope: EventScope) -> Events {
-        self.add_reader(Some(scope))
+    /// Returns a reader of the events that pass a filter, from now on. One of a scope ends when that is closed.
+    pub(crate) fn subscribe(&self, filter: EventFilter) -> Events {
+        let queue = Arc::<Queue>::default();
+        self.0.readers().push(Reader { queue: Arc::downgrade(&queue), filter: filter.clone() });
+        Events { queue, bus: Arc::downgrade(&self.0), filter }
     }
 
     /// Closes a scope: its readers see the end after the events that are unread.
     pub(crate) fn close(&self, scope: &EventScope) {
         self.0.readers().retain(|reader| {
-            let closed = reader.scope.as_ref() == Some(scope);
+            let closed = matches!(&reader.filter, EventFilter::Scope(of) if of == scope);
             if closed && let Some(queue) = reader.queue.upgrade() {
                 queue.close();
             }
             !closed
         });
-    }
-
-    fn add_reader(&self, scope: Option<EventScope>) -> Events {
-        let queue = Arc::<Queue>::default();
-        self.0.readers().push(Reader { queue: Arc::downgrade(&queue), scope: scope.clone() });
-        Events { queue, bus: Arc::downgrade(&self.0), scope }
     }
 }
 

@@ -37,7 +37,6 @@ jobs! {
     RootWatch = "root.watch", "The pause between two checks whether a shutdown makes progress.";
     RunsOpen = "runs.open", "Opening a run.";
     RunsWithdraw = "runs.withdraw", "Withdrawing a run that was cancelled before it began.";
-    RunCheck = "run.check", "Checking the schemas of tasks that are to be added.";
     RunLand = "run.land", "Landing the work of a run.";
     RunSettle = "run.settle", "Waiting until no workspace of a run is in use.";
     RunClose = "run.close", "Waiting until the lock on the workspaces of a run is released.";

@@ -1,18 +1,20 @@
 //! The root of the supervision tree: starts the critical actors and closes them in order.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, LedgerError};
 use engine::request::GatePolicy;
+use engine::schedule::Places;
 use protocol::{Failure, FailureClass, RunId, error_chain};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RactorErr, RpcReplyPort, SupervisionEvent};
 use tokio::sync::watch;
 
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::{EventBus, Events};
+use crate::events::{EventBus, EventFilter, Events};
 use crate::executors::{Executors, ExecutorsArguments};
 use crate::gates::{GateHandle, Gates, GatesArguments};
 use crate::isolation::{Isolator, IsolatorArguments, IsolatorMessage};
@@ -45,8 +47,12 @@ pub(crate) enum RootMessage {
     Cancel(RunId, CancelLevel, Interruption),
     /// A request to one run.
     Request(RunId, Box<RunRequest>),
-    /// Returns a reader of all events from now on.
-    Listen(RpcReplyPort<Events>),
+    /// Changes how many tasks work at the same time.
+    SetCapacity(NonZeroUsize),
+    /// Returns how many tasks may work at the same time, and how many do.
+    Places(RpcReplyPort<Places>),
+    /// Returns a reader of the events that pass a filter, from now on.
+    Listen(EventFilter, RpcReplyPort<Events>),
     /// Cancels all runs, closes everything, then stops.
     Close,
     /// It is time to check whether a shutdown makes progress. Contains the value of the activity
@@ -172,8 +178,14 @@ impl Actor for Root {
             RootMessage::Request(run, request) => {
                 let _gone = state.runs.cast(RunsMessage::Request(run, request));
             }
-            RootMessage::Listen(reply) => {
-                let _gone = reply.send(state.events.subscribe());
+            RootMessage::SetCapacity(capacity) => {
+                let _gone = state.runs.cast(RunsMessage::SetCapacity(capacity));
+            }
+            RootMessage::Places(reply) => {
+                let _gone = state.runs.cast(RunsMessage::Places(reply));
+            }
+            RootMessage::Listen(filter, reply) => {
+                let _gone = reply.send(state.events.subscribe(filter));
             }
             RootMessage::Close => state.close(&myself, Interruption::Terminate),
             RootMessage::StillClosing(before) => state.still_closing(&myself, before),

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, IsolationError};
-use engine::run::{AddTasksError, FinishedChild, WaitError};
 use protocol::{
     Captured, Event, EventKind, ExitCode, Failure, FailureClass, QuestionId, RunId, RunName,
-    TaskId, TaskSpec, Totals,
+    TaskId, Totals,
 };
 use ractor::ActorRef;
 use tokio::sync::watch;
@@ -102,18 +101,6 @@ impl RunHandle {
         self.controls().cancel(how, why);
     }
 
-    /// Adds tasks to the run, as [`RunControls::add_tasks`] does.
-    ///
-    /// # Errors
-    /// As [`RunControls::add_tasks`].
-    pub async fn add_tasks(
-        &self,
-        parent: Option<TaskId>,
-        tasks: Vec<TaskSpec>,
-    ) -> Result<Vec<TaskId>, AddTasksError> {
-        self.controls().add_tasks(parent, tasks).await
-    }
-
     /// Returns the controls of the run, for another task of the program.
     #[must_use]
     pub fn controls(&self) -> RunControls {
@@ -136,36 +123,6 @@ impl RunControls {
     /// Cancels the run: queued tasks do not start, running tasks are stopped and captured, nothing lands.
     pub fn cancel(&self, how: CancelLevel, why: Interruption) {
         let _closed = self.root.cast(RootMessage::Cancel(self.run, how, why));
-    }
-
-    /// Adds tasks to the running run, as children of `parent` if given. They are sent at once; the returned
-    /// future answers when they are in the ledger.
-    ///
-    /// # Errors
-    /// The run or the parent has ended, or a task is invalid.
-    pub fn add_tasks(
-        &self,
-        parent: Option<TaskId>,
-        tasks: Vec<TaskSpec>,
-    ) -> impl Future<Output = Result<Vec<TaskId>, AddTasksError>> + use<> {
-        let answer =
-            answer(&self.root, |reply| self.request(RunRequest::AddTasks { parent, tasks, reply }));
-        // A dropped reply port means that the run has ended.
-        async move { answer.await.unwrap_or(Err(AddTasksError::Ending)) }
-    }
-
-    /// Waits until the children of `parent` have ended, and returns their outcomes. Meanwhile the
-    /// parent's permit is lent to other tasks; it holds the permit again when this returns.
-    ///
-    /// # Errors
-    /// The parent is not running.
-    pub fn await_children(
-        &self,
-        parent: TaskId,
-    ) -> impl Future<Output = Result<Vec<FinishedChild>, WaitError>> + use<> {
-        let answer =
-            answer(&self.root, |reply| self.request(RunRequest::AwaitChildren { parent, reply }));
-        async move { answer.await.unwrap_or(Err(WaitError::NotRunning)) }
     }
 
     /// Captures what a conversation has changed so far in its workspace, in which nothing may be writing.

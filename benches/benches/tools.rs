@@ -108,6 +108,7 @@ impl Bench {
             change_shown: ChangeShown::Yes,
             artifacts: ArtifactFolders.open(&home.join("artifacts")),
             background: Arc::new(NoBackground),
+            ask: None,
             subagents: None,
             pending: tools.pending(),
             progress: Arc::new(|_line| {}),

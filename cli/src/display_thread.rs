@@ -38,6 +38,8 @@ pub(crate) struct Notes(mpsc::UnboundedSender<DisplayCommand>);
 enum DisplayCommand {
     /// Displays these events from now on.
     Show(Events),
+    /// Displays subagents by these events of all runs from now on.
+    ShowSubagents(Events),
     /// Answers the questions of this run from now on.
     Answer(RunControls),
     Note(Cow<'static, str>),
@@ -57,6 +59,7 @@ impl Display {
         let mut showing = DisplayLoop {
             show,
             events: None,
+            of_runs: None,
             asking: None,
             keys: QuestionKeys::default(),
             commands,
@@ -73,6 +76,11 @@ impl Display {
     /// Begins to display events.
     pub(crate) fn show(&self, events: Events) {
         let _ended = self.commands.send(DisplayCommand::Show(events)); // fails if the thread has panicked
+    }
+
+    /// Begins to display subagents by the events of all runs.
+    pub(crate) fn show_subagents(&self, of_runs: Events) {
+        let _ended = self.commands.send(DisplayCommand::ShowSubagents(of_runs)); // as for `show`
     }
 
     /// Begins to read the keys that answer the questions of a run.
@@ -120,6 +128,8 @@ struct DisplayLoop {
     show: Box<dyn Renderer>,
     /// `None` until there are some, and after their end.
     events: Option<Events>,
+    /// The events of all runs, if subagents are displayed.
+    of_runs: Option<Events>,
     /// The run whose questions are answered, if there is one.
     asking: Option<RunControls>,
     keys: QuestionKeys,
@@ -147,13 +157,25 @@ impl DisplayLoop {
                     }
                     None => self.events = None,
                 },
+                event = next_of(&mut self.of_runs), if gathering.is_none() => match event {
+                    Some(event) => {
+                        // What a subagent is below began before it.
+                        self.waiting_events();
+                        self.show.subagent_event(&event);
+                        self.waiting_subagent_events();
+                        gathering = Some(Instant::now() + GATHER);
+                    }
+                    None => self.of_runs = None,
+                },
                 order = self.commands.recv() => {
                     self.waiting_events();
                     match order {
                         Some(DisplayCommand::Show(events)) => self.events = Some(events),
+                        Some(DisplayCommand::ShowSubagents(of_runs)) => self.of_runs = Some(of_runs),
                         Some(DisplayCommand::Answer(run)) => self.asking = Some(run),
                         Some(DisplayCommand::Note(line)) => self.show.note(&line),
                         Some(DisplayCommand::Finish) | None => {
+                            self.waiting_subagent_events();
                             self.keys.close();
                             return self.show.finish();
                         }
@@ -187,6 +209,12 @@ impl DisplayLoop {
         }
     }
 
+    fn waiting_subagent_events(&mut self) {
+        while let Some(event) = self.of_runs.as_mut().and_then(Events::take) {
+            self.show.subagent_event(&event);
+        }
+    }
+
     fn event(&mut self, event: &protocol::Event) {
         let mut shown = self.show.event(event);
         if self.events.as_ref().is_none_or(Events::is_empty) {
@@ -202,7 +230,7 @@ impl DisplayLoop {
 }
 
 /// Waits for the next event; for ever without a reader.
-async fn next_of(events: &mut Option<Events>) -> Option<Arc<protocol::Event>> {
+pub(crate) async fn next_of(events: &mut Option<Events>) -> Option<Arc<protocol::Event>> {
     match events {
         Some(events) => events.recv().await,
         None => std::future::pending().await,

@@ -7,7 +7,7 @@ mod fill;
 mod typed_options;
 
 pub(crate) use fill::{as_shown, level, listed_tools, may_be_target, with_value, with_words};
-pub(crate) use typed_options::{TypedLine, TypedOption, with_options};
+pub(crate) use typed_options::{TypedLine, TypedOption, split, with_options};
 
 /// What stops a run.
 pub(crate) const STOP: &str = "Ctrl-C in the terminal of the run";

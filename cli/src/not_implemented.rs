@@ -12,7 +12,7 @@ use regatta::error::Error;
 
 /// A feature that the program recognises and refuses.
 enum Missing {
-    /// A command, by its parent (`regatta` or `runs`), with what it will do and what to do today.
+    /// A command, by its parent (`regatta`, `mcp` or `runs`), with what it will do and what to do today.
     Command {
         parent: &'static str,
         name: &'static str,
@@ -43,14 +43,12 @@ const MISSING: &[Missing] = &[
     command("replay", "replaying a recorded run", "regatta logs <RUN>\nregatta results <RUN>"),
     command("attach", "showing a detached run", "regatta logs <RUN> --follow"),
     command("task", "inspecting one task", "regatta runs show <RUN>\nregatta logs <RUN/TASK>\nregatta diff <RUN/TASK>"),
-    command("why", "why a task waits", "regatta runs show <RUN>"),
     command("budget", "raising a budget", "regatta run --limit cost=2.00USD TASK (of each task)"),
     command("workspaces", "listing workspaces", "regatta runs show <RUN>\nregatta diff <RUN/TASK>"),
     command("doctor", "checking the machine", "regatta run --dry-run --exec true\nregatta models"),
     command("batch", "running tasks over many repositories", "regatta run --repo A --repo B TASK"),
     command("serve", "serving other programs", "regatta run --json TASK\nregatta -p --mode json PROMPT (prints events)"),
     command("acp", "speaking ACP", "regatta -p --mode json PROMPT"),
-    command("mcp", "speaking MCP", "regatta 'run PROGRAM' (a program of the server)"),
     command("worker", "working for another engine", "ssh HOST regatta run"),
     command("commit", "writing commits", "regatta run --merge stack TASK (a commit per task)"),
     command("search", "searching the web", "regatta 'fetch URL with curl'"),
@@ -61,8 +59,11 @@ const MISSING: &[Missing] = &[
     command("plugin", "managing plugins", "regatta 'run PROGRAM' (with the tool bash)"),
     command("setup", "setting up tools", "regatta run --setup CMD TASK"),
     command("update", "updating itself", UPDATE),
-    runs_command("report", "reporting on a run", "regatta runs show <RUN>\nregatta results <RUN>"),
-    runs_command("cancel", "cancelling a run from outside", STOP),
+    command_below("mcp", "serve", "serving other agents", "regatta run --json TASK"),
+    command_below("mcp", "login", "logging in to a server", "regatta mcp add NAME URL --header 'Authorization: Bearer ${TOKEN}'"),
+    command_below("mcp", "logout", "logging out of a server", "regatta mcp remove NAME"),
+    command_below("runs", "report", "reporting on a run", "regatta runs show <RUN>\nregatta results <RUN>"),
+    command_below("runs", "cancel", "cancelling a run from outside", STOP),
     option("launch", "agent", Takes::Value, USE_RUN),
     option("run", "detach", Takes::Nothing, "regatta run … &\nregatta logs RUN --follow"),
     option("run", "record", Takes::Nothing, OMIT),
@@ -82,8 +83,13 @@ const fn command(name: &'static str, purpose: &'static str, instead: &'static st
     Missing::Command { parent: ROOT, name, purpose, instead }
 }
 
-const fn runs_command(name: &'static str, purpose: &'static str, instead: &'static str) -> Missing {
-    Missing::Command { parent: "runs", name, purpose, instead }
+const fn command_below(
+    parent: &'static str,
+    name: &'static str,
+    purpose: &'static str,
+    instead: &'static str,
+) -> Missing {
+    Missing::Command { parent, name, purpose, instead }
 }
 
 const fn option(

@@ -29,7 +29,7 @@ impl Log {
             .with_writer(log.clone())
             .with_filter(
                 EnvFilter::try_from_default_env()
-                    .unwrap_or_else(|_| EnvFilter::new("info,ractor=warn")),
+                    .unwrap_or_else(|_| EnvFilter::new("info,ractor=warn,rmcp=off")),
             );
         let stderr = asked.then(|| {
             let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

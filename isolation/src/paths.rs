@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use protocol::RunName;
 use sha2::{Digest, Sha256};
 
+use crate::run_lock;
 use crate::store::Journal;
 
 /// The maximum number of bytes of a repository's folder name that the name of its data on disk
@@ -32,6 +33,13 @@ impl IsolationPaths {
     #[must_use]
     pub fn of_run(&self, root: &Path, run: &RunName) -> PathBuf {
         self.of(root).workspaces.join(run.as_str())
+    }
+
+    /// Returns the id of the process whose engine does a run in the repository at the canonical path `root`;
+    /// `None` if the run is over, or if the kernel does not show it.
+    #[must_use]
+    pub fn engine_of(&self, root: &Path, run: &RunName) -> Option<u32> {
+        run_lock::holder(&self.of_run(root, run))
     }
 
     /// Returns the paths for the repository at the canonical path `root`.

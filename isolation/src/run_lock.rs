@@ -88,6 +88,28 @@ impl RunLock {
     }
 }
 
+/// Returns the id of the process that holds the lock on a run's folder; `None` if the kernel does not show it.
+pub(crate) fn holder(folder: &Path) -> Option<u32> {
+    let inode = |path: &Path| fs::symlink_metadata(path).ok().map(|found| found.ino());
+    let (of_folder, of_file) = (inode(folder)?, inode(&folder.join(LOCK))?);
+    let table = fs::read_to_string("/proc/locks").ok()?;
+    let locks: Vec<_> = table.lines().filter_map(held_lock).collect();
+    // Inodes of several file systems can be equal, those of both files hardly.
+    let holds = |process: u32, inode| locks.contains(&(process, inode));
+    let processes = locks.iter().filter(|(_, inode)| *inode == of_file);
+    processes.map(|(process, _)| *process).find(|process| holds(*process, of_folder))
+}
+
+/// Returns the process and the inode of a line of `/proc/locks`, such as
+/// `1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF`; `None` for other locks, and for processes that wait.
+fn held_lock(line: &str) -> Option<(u32, u64)> {
+    let mut words = line.split_whitespace().skip(1);
+    words.next().filter(|kind| *kind == "FLOCK")?;
+    let process = words.nth(2)?.parse().ok()?;
+    let inode = words.next()?.rsplit(':').next()?.parse().ok()?;
+    Some((process, inode))
+}
+
 /// The lock of a run that has not started. Dropping it removes the run's folder if nothing else is
 /// in it.
 #[derive(Debug)]
@@ -198,6 +220,20 @@ mod tests {
         assert!(RunLock::try_acquire(&folder).unwrap().is_none());
         drop(lock);
         assert!(RunLock::try_acquire(&folder).unwrap().is_some());
+    }
+
+    #[test]
+    fn the_process_that_holds_a_lock_is_known_while_it_does() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run");
+        assert_eq!(holder(&folder), None);
+        let lock = RunLock::acquire(&folder).unwrap();
+        assert_eq!(holder(&folder), Some(std::process::id()));
+        drop(lock);
+        assert_eq!(holder(&folder), None);
+        let waits = "1: -> FLOCK  ADVISORY  WRITE 42 08:01:131 0 EOF";
+        let other = "2: POSIX  ADVISORY  WRITE 42 08:01:131 0 EOF";
+        assert_eq!([held_lock(waits), held_lock(other), held_lock("")], [None; 3]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod fakes;
 pub mod fuzz;
 pub mod json_shapes;
 pub mod made_tasks;
+pub mod mcp;
 pub mod model;
 pub mod oauth;
 pub mod sandbox;

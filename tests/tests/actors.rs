@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::AnswerError;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, IsolationError};
-use engine::run::AddTasksError;
 use protocol::{
-    EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, Phase, RunId,
-    TaskId, TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
+    EventKind, FailureClass, Landed, LandingReport, LedgerEntry, OnFailure, Outcome, Phase,
+    QuestionId, RunId, TaskId, TaskLanding, TaskName, TaskReport, TaskSpec, Totals,
 };
 use serde_json::json;
 use tests::fakes::{Step, TestEngine, task};
@@ -203,11 +203,11 @@ async fn a_run_cancelled_just_after_its_landing_began_is_seen_through() {
     assert_eq!(engine.repository.landings().len(), 1);
 }
 
-/// Waits until a run that lands or is cancelled has got what it was told before: it answers a
-/// request that comes after.
+/// Waits until a run has handled earlier messages: it answers a later request.
 async fn until_told(engine: &TestEngine, run: RunId) {
-    let refused = engine.engine.controls(run).add_tasks(None, vec![task("late", "yield")]).await;
-    assert_eq!(refused, Err(AddTasksError::Ending));
+    let controls = engine.engine.controls(run);
+    let answered = controls.answer(QuestionId::generate(), "no".to_owned()).await;
+    assert_eq!(answered, Err(AnswerError::NotOpen));
 }
 
 #[test(flavor = "multi_thread")]

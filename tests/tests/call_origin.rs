@@ -10,7 +10,7 @@ use engine::ports::{
 };
 use protocol::{EventKind, ToolCall};
 use serde_json::{Map, Value};
-use tests::fakes::{TestEngine, TestSession, agent, input, spec, task};
+use tests::fakes::{TestEngine, TestSession, agent, input, spec};
 
 /// Notes the origin of each call.
 #[derive(Clone, Default)]
@@ -52,7 +52,7 @@ impl Whence {
 }
 
 #[test(flavor = "multi_thread")]
-async fn a_tool_call_knows_its_session_and_the_run_task_and_parent_where_there_are() {
+async fn a_tool_call_knows_its_session_and_its_run_and_task_where_there_are() {
     let whence = Whence::default();
     let mut engine = TestEngine::with_tools(2, vec![Arc::new(whence.clone())]).await;
 
@@ -61,28 +61,11 @@ async fn a_tool_call_knows_its_session_and_the_run_task_and_parent_where_there_a
     alone.end().await;
     assert_eq!(whence.take(), CallOrigin { session: alone.session.id(), task: None });
 
-    let parent = task("parent", "wait");
-    let parent_id = parent.id;
-    let run = engine.submit(engine.spec(vec![parent])).await.id;
-    while engine.commands.running() == 0 {
-        engine.next().await;
-    }
-    let calls = || agent("calls", "use whence {}; yield 1");
-    let child = calls();
-    let from = TaskOrigin { run, task: child.id, parent: Some(parent_id) };
-    let controls = engine.engine.controls(run);
-    controls.add_tasks(Some(parent_id), vec![child]).await.expect("the parent runs");
-    controls.await_children(parent_id).await.expect("the parent runs");
-    let of_child = whence.take();
-    assert_eq!(of_child.task, Some(from));
-    engine.commands.release();
+    let calls = agent("calls", "use whence {}; yield 1");
+    let task = calls.id;
+    let run = engine.submit(engine.spec(vec![calls])).await.id;
     engine.find(|event| matches!(event, EventKind::RunFinished { .. }).then_some(())).await;
-
-    let other = calls();
-    let task = other.id;
-    let run = engine.submit(engine.spec(vec![other])).await.id;
-    engine.find(|event| matches!(event, EventKind::RunFinished { .. }).then_some(())).await;
-    let of_other = whence.take();
-    assert_eq!(of_other.task, Some(TaskOrigin { run, task, parent: None }));
-    assert_ne!(of_child.session, of_other.session);
+    let of_task = whence.take();
+    assert_eq!(of_task.task, Some(TaskOrigin { run, task }));
+    assert_ne!(of_task.session, alone.session.id());
 }

@@ -31,10 +31,6 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             Scene::Cancelled,
             "refused: the run was cancelled before it began; 0 captured, 0 left",
         ),
-        Job::RunCheck => both(
-            Scene::Adding,
-            r#"Err("checking the tasks crashed: a fault was planned at POINT"); done; 1 landed; 1 captured, 0 left"#,
-        ),
         Job::RunLand => (
             Scene::Commands,
             "done, done; 0 landed; 2 captured, 0 left",
@@ -105,6 +101,13 @@ fn expected(job: Job) -> (Scene, &'static str, &'static str) {
             both(Scene::Agent, "done; 1 landed; 1 captured, 0 left")
         }
         Job::ExecutorEnd => both(Scene::Commands, "workspace, done; 1 landed; 1 captured, 1 left"),
+        Job::ServerCache
+        | Job::ServerConnect
+        | Job::ServerWatch
+        | Job::ServerList
+        | Job::ServerPause
+        | Job::ServerClose
+        | Job::ServicesClose => both(Scene::Server, "done; 1 landed; 1 captured, 0 left"),
         Job::SessionOpen => {
             both(Scene::Session, "refused: a fault was planned at POINT; 0 captured, 0 left")
         }

@@ -1,9 +1,10 @@
-//! Tools of an embedding program, defined here and registered with one line: they see the workspace, say
+//! Tools of another program, defined here and registered with one line: they see the workspace, say
 //! which of their calls run alone, and those that cannot be built are reported.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use actors::{AnswerError, Answerer, Events, ToolSetup};
 use async_trait::async_trait;
@@ -314,6 +315,37 @@ async fn a_question_about_a_call_is_answered_once_and_withdrawn_with_its_work() 
     assert_eq!(next(&mut events, closed).await, (again.id, None));
     assert_eq!(handle.answer(again.id, "once".to_owned()).await, Err(AnswerError::NotOpen));
     handle.close().await;
+}
+
+#[test(start_paused = true)]
+async fn a_client_has_ten_minutes_for_an_answer_and_a_person_any_time() {
+    for (answerer, deadline) in [(Answerer::Client, Some(600_000)), (Answerer::Person, None)] {
+        let engine = TestEngine::with_tools(1, vec![Arc::new(Mine)]).await;
+        let approvals = Approvals { mode: Some(ApprovalMode::Ask), ..Approvals::default() }.into();
+        let tools = ToolSetup { approvals, ..session_tools() }.answered_by(answerer);
+        let opened = engine.engine.open_session(session("/sessions/waits.jsonl"), tools).await;
+        let (handle, mut events) = opened.expect("it opens");
+        handle.prompt(input(r#"use note {"words":"one"}; say done"#));
+        let asked = |event: &SessionEvent| match event {
+            SessionEvent::QuestionAsked { question } => Some(question.clone()),
+            _ => None,
+        };
+        let question = next(&mut events, asked).await;
+        assert_eq!(question.deadline_ms, deadline);
+        let closed = |event: &SessionEvent| match event {
+            SessionEvent::QuestionClosed { choice_id, .. } => Some(choice_id.clone()),
+            _ => None,
+        };
+        let waited = tokio::time::Instant::now();
+        let in_an_hour = Duration::from_secs(3_600);
+        let end = tokio::time::timeout(in_an_hour, next(&mut events, closed)).await;
+        match deadline {
+            Some(_) => assert_eq!((end, waited.elapsed().as_secs()), (Ok(None), 600)),
+            None => assert!(end.is_err(), "it is still open"),
+        }
+        handle.abort(CancelLevel::AtOnce);
+        handle.close().await;
+    }
 }
 
 #[test(flavor = "multi_thread")]

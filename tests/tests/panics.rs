@@ -6,11 +6,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use actors::{OpenSessionError, SubmitError};
-use engine::run::AddTasksError;
+use actors::{AnswerError, OpenSessionError, SubmitError};
 use protocol::{
-    EventKind, FailureClass, Landed, LedgerEntry, Outcome, RunId, TaskName, TaskReport, TaskSpec,
-    Totals,
+    EventKind, FailureClass, Landed, LedgerEntry, Outcome, QuestionId, RunId, TaskName, TaskReport,
+    TaskSpec, Totals,
 };
 use serde_json::json;
 use tests::fakes::{TestEngine, TestSession, task};
@@ -174,8 +173,9 @@ async fn an_engine_that_fell_answers_whoever_asks_it() {
     assert!(matches!(refused, Err(SubmitError::Closing)), "{refused:?}");
     let opened = within(TestSession::try_open(&engine, Path::new("/sessions/two.jsonl"))).await;
     assert!(matches!(opened, Err(OpenSessionError::Closing)));
-    let added = engine.engine.controls(RunId::generate()).add_tasks(None, Vec::new());
-    assert_eq!(within(added).await, Err(AddTasksError::Ending));
+    let controls = engine.engine.controls(RunId::generate());
+    let answered = controls.answer(QuestionId::generate(), "yes".to_owned());
+    assert_eq!(within(answered).await, Err(AnswerError::Closed));
     assert!(within(engine.engine.listen()).await.recv().await.is_none());
     let model = it.session.set_model("fake/other".parse().expect("it is a route"));
     assert_eq!(within(model).await.map_err(|failure| failure.class), Err(FailureClass::Crashed));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actors::{AnswerError, Answerer, RunHandle, Submission};
+use actors::{AnswerError, Answerer, ChosenMode, RunHandle, Submission};
 use engine::exit_code::Interruption;
 use engine::ports::CancelLevel;
 use protocol::{
@@ -145,4 +145,21 @@ async fn a_task_that_nobody_answers_is_refused_at_once() {
     let mut run = submit(&engine, vec![asks("asks")], Answerer::None).await;
     let Said::Finished(_, report) = next(&mut run).await else { panic!("it asks nobody") };
     assert_eq!((&report.outcome, report.refused_calls), (&done(), 1));
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_mode_that_a_person_chooses_reaches_the_tasks_that_work() {
+    let (engine, mode) = (engine().await, ChosenMode::default());
+    let script = r#"use note {"words":"one"}; use note {"words":"two"}; yield 1"#;
+    let repository = Arc::clone(&engine.repository) as Arc<_>;
+    let submission = Submission::new(engine.spec(vec![asking("asks", script)]), repository);
+    let submission = submission.answered_by(Answerer::Client).in_mode(mode.clone());
+    let mut run = engine.engine.run(submission).await.expect("the run is accepted");
+    let Said::Asked(_, question) = next(&mut run).await else { panic!("it asks") };
+    mode.set(ApprovalMode::Yolo);
+    let answered = run.controls().answer(question.id, "once".to_owned()).await;
+    assert_eq!(answered, Ok(()));
+    let Said::Closed(..) = next(&mut run).await else { panic!("it is answered") };
+    let Said::Finished(_, report) = next(&mut run).await else { panic!("it asks no more") };
+    assert_eq!((&report.outcome, report.refused_calls), (&done(), 0));
 }

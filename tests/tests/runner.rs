@@ -4,7 +4,6 @@
 extern crate test_limit;
 
 mod actors;
-mod adding;
 mod agents;
 mod call_origin;
 mod deadlines;
@@ -19,6 +18,7 @@ mod panics;
 mod prepared_tools;
 mod registry_steps;
 mod run_questions;
+mod servers;
 mod session_branches;
 mod session_handle;
 mod session_states;
@@ -30,4 +30,5 @@ mod time_limit;
 #[cfg(test)]
 mod tools;
 mod unsealed;
+mod waiting_parents;
 mod workers;

@@ -6,18 +6,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::approvals::{Decision, refusal, refusal_by_user, refusal_unanswered};
+use engine::approvals::{ChosenMode, Decision, refusal, refusal_by_user, refusal_unanswered};
 use engine::ports::{
     Ask, CancelToken, ChangeShown, CommandShell, ToolOutcome, ToolOutput, TrustedRules,
     WorkspaceView,
 };
 use engine::tools::{CallGate, Decided, Subject, ToolSet};
 use protocol::{
-    ApprovalMode, ApprovalRule, Approvals, Question, QuestionChoice, QuestionId, ToolCall,
-    quote_within,
+    ApprovalMode, ApprovalRule, Approvals, Question, QuestionChoice, QuestionForm, QuestionId,
+    ToolCall, quote_within,
 };
 
-use super::chosen_mode::ChosenMode;
 use super::turns::{Turn, Turns};
 
 /// How many characters of the beginning and of the end of a call a question has.
@@ -245,6 +244,7 @@ fn question(
         choices: once.into_iter().chain(can_be_kept).chain([choice(NO, 'n', "no")]).collect(),
         default: NO.to_owned(),
         tool_call_id: Some(call.id.clone()),
+        form: QuestionForm::Call,
         deadline_ms: None,
         diff: None,
     }

@@ -4,25 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::ports::{
-    Access, BackgroundWork, CallJournal, CancelLevel, CancelToken, CommandEnd, CommandError,
-    CommandOwner, CommandRequest, LineSink, OwnerEnd, ToolBuildError, ToolOutcome, WorkspaceView,
+    Access, BackgroundWork, CancelLevel, CancelToken, CommandEnd, CommandError, CommandOwner,
+    CommandRequest, LineSink, OwnerEnd, ToolOutcome,
 };
-use engine::tools::LiveToolSet;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use protocol::ToolCall;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::approver::Unbegun;
 use super::background::ExecutorBackground;
 use super::launch_meter::LaunchMeter;
 use super::session_ports::{CallFrom, SessionPorts};
-use super::session_tools::{SessionTools, ToolSetup};
+use super::session_tools::{OpenedTools, SessionTools, ToolSetup};
 use crate::deps::Deps;
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
 use crate::messaging::{Notifier, answer};
-use crate::services::{ServicesMessage, SessionServers};
+use crate::services::ServicesMessage;
 
 pub(crate) struct ToolExecutor;
 
@@ -71,23 +69,6 @@ pub(crate) enum ToolExecutorMessage {
     BackgroundEnded(Result<Option<String>, Panicked>),
     /// The owner of the commands has ended.
     OwnerEnded(Result<OwnerEnd, Panicked>),
-}
-
-/// The result of building the tools of a session.
-#[derive(Clone)]
-pub(crate) struct OpenedTools {
-    /// The tools, of which those of servers change.
-    pub(crate) set: Arc<LiveToolSet>,
-    /// The servers that the session uses, if it uses any.
-    pub(crate) servers: Option<Arc<SessionServers>>,
-    /// The tools that could not be built.
-    pub(crate) left_out: Vec<ToolBuildError>,
-    /// The calls that have not been allowed yet.
-    pub(crate) unbegun: Unbegun,
-    /// What is recorded of the calls.
-    pub(crate) journal: Arc<dyn CallJournal>,
-    /// The files that the tools change.
-    pub(crate) view: Arc<dyn WorkspaceView>,
 }
 
 /// The exclusive use of an executor. Dropping it kills every process.
@@ -216,11 +197,12 @@ impl ToolExecutorState {
             self.sealing = Sealing::Ending(waiting);
             let commands = Arc::clone(&self.commands);
             let servers = self.tools().and_then(|tools| tools.servers.clone());
+            let end = async move { commands.end_for_good().await };
             let end = async move {
                 if let Some(servers) = servers {
                     servers.end().await;
                 }
-                commands.end_for_good().await
+                end.await
             };
             self.running.run(Job::ExecutorEnd, myself, end, ToolExecutorMessage::OwnerEnded);
         }

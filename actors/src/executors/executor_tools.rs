@@ -10,8 +10,9 @@ use engine::ports::{Access, CancelLevel, ToolDeclaration, ToolOutcome, ToolOutpu
 use protocol::{Failure, FailureClass, SessionEvent, ToolCall};
 use ractor::ActorRef;
 
-use super::executor::{OpenedTools, ToolExecutorMessage};
+use super::executor::ToolExecutorMessage;
 use super::session_ports::CallFrom;
+use super::session_tools::OpenedTools;
 use super::settle::settle;
 use crate::messaging::answer;
 

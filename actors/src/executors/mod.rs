@@ -3,7 +3,6 @@
 
 mod approver;
 mod background;
-mod chosen_mode;
 mod executor_tools;
 
 mod executor;
@@ -15,11 +14,12 @@ mod spawning;
 mod supervisor;
 mod turns;
 
-pub use chosen_mode::ChosenMode;
-pub(crate) use executor::{ExecutorLease, ExecutorSetup, OpenedTools, ToolExecutorMessage};
+pub use engine::approvals::ChosenMode;
+pub(crate) use executor::{ExecutorLease, ExecutorSetup, ToolExecutorMessage};
 pub(crate) use executor_tools::ExecutorTools;
 pub(crate) use launch_meter::LaunchMeter;
-pub(crate) use session_ports::{CallFrom, SessionPorts};
+pub(crate) use session_ports::{ANSWER_DEADLINE, CallFrom, SessionPorts};
+pub(crate) use session_tools::OpenedTools;
 pub use session_tools::{Answerer, ToolSetup};
 pub(crate) use settle::settle;
 pub(crate) use supervisor::{Executors, ExecutorsArguments, ExecutorsMessage, LeasedBy};

@@ -1,9 +1,13 @@
 //! What the calls of a session can use of those who own it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::ports::{Ask, Pause};
 use protocol::{ModelRoute, SessionId};
+
+/// How long a question waits for its answer, where no person is known to read it.
+pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(600);
 
 /// What the session of an executor can do beside its calls.
 #[derive(Clone, Default)]

@@ -2,26 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::approvals::ApprovalPolicy;
+use engine::approvals::{ApprovalPolicy, ChosenMode};
 use engine::ports::{
-    Access, AccessClass, Artifacts, Background, CallJournal, CallOrigin, CancelToken, ChangeShown,
-    CommandOwner, Concurrency, LineSink, Lineage, LiveTools, TaskOrigin, Tool, ToolBuildError,
-    ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, Visibility, WorkspaceView,
+    Access, AccessClass, Artifacts, Ask, Background, CallJournal, CallOrigin, CancelToken,
+    ChangeShown, CommandOwner, Concurrency, LineSink, Lineage, LiveTools, SpawnOffer, Spawner,
+    TaskOrigin, Tool, ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
+    Visibility, WorkspaceView,
 };
 use engine::tools::{CallGate, LiveToolSet, ToolSet};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use protocol::{ServerChoice, ToolCall};
+use protocol::{ServerChoice, TASK_TOOL, ToolCall};
 use ractor::ActorRef;
 use tokio::time::timeout;
 
-use super::approver::{Approver, Cleared, Trust};
-use super::chosen_mode::ChosenMode;
-use super::executor::OpenedTools;
+use super::approver::{Approver, Cleared, Trust, Unbegun};
 use super::session_ports::{CallFrom, SessionPorts};
 use super::spawning::Spawning;
 use super::turns::Turn;
@@ -73,8 +72,27 @@ pub enum Answerer {
     /// No one: calls that have to be asked about are refused.
     #[default]
     None,
-    /// The client that has the handle of the session.
+    /// The client that has the handle of the session or run, within ten minutes.
     Client,
+    /// A person in a conversation, who may take any time. In a run, the same as the client.
+    Person,
+}
+
+/// The result of building the tools of a session.
+#[derive(Clone)]
+pub(crate) struct OpenedTools {
+    /// The tools, of which those of servers change.
+    pub(crate) set: Arc<LiveToolSet>,
+    /// The servers that the session uses, if it uses any.
+    pub(crate) servers: Option<Arc<SessionServers>>,
+    /// The tools that could not be built.
+    pub(crate) left_out: Vec<ToolBuildError>,
+    /// The calls that have not been allowed yet.
+    pub(crate) unbegun: Unbegun,
+    /// What is recorded of the calls.
+    pub(crate) journal: Arc<dyn CallJournal>,
+    /// The files that the tools change.
+    pub(crate) view: Arc<dyn WorkspaceView>,
 }
 
 /// The tools of one session.
@@ -90,6 +108,7 @@ pub(crate) struct SessionTools {
     artifacts: Arc<dyn Artifacts>,
     journal: Arc<dyn CallJournal>,
     background: Arc<dyn Background>,
+    ask: Option<Arc<dyn Ask>>,
     approver: Approver,
 }
 
@@ -101,6 +120,8 @@ impl SessionTools {
         setup: ToolSetup,
         ports: SessionPorts,
     ) -> Self {
+        let servers = servers_setup(&setup, &ports);
+        let servers = SessionServers::open(&services, deps.mcp.as_ref(), servers).await;
         let ToolSetup {
             view,
             mut env,
@@ -114,24 +135,19 @@ impl SessionTools {
             mode,
             ..
         } = setup;
-        let servers_setup = ServersSetup {
-            choice: &choice,
-            repo: &env.repo,
-            subfolder: &env.subfolder,
-            folder: &folder,
-            only: only.clone(),
-            ask: ports.ask.clone(),
-        };
-        let servers = SessionServers::open(&services, deps.mcp.as_ref(), servers_setup).await;
         if let Some(spawner) = &deps.spawner {
-            env.spawn_offer = spawner.offer(&folder, &lineage).await;
+            env.spawn_offer = offer(spawner.as_ref(), only.as_ref(), (&folder, &lineage)).await;
         }
-        let spawning = Spawning::of(&deps, &env, (folder, lineage), (&artifacts, &choice), &ports);
+        let of_session = (folder, lineage, mode.clone());
+        let spawning = Spawning::of(&deps, &env, of_session, (&artifacts, &choice), &ports);
         let built = deps.tools.iter().map(|factory| built(factory.as_ref(), &env));
         let is_wanted = |tool: &Arc<dyn Tool>| {
             let is_named = only.as_ref().map(|only| only.contains(&tool.spec().name));
             match tool.spec().visibility {
                 Visibility::Declared => is_named.unwrap_or(true),
+                Visibility::Answered => {
+                    env.is_scripted || (ports.ask.is_some() && is_named.unwrap_or(true))
+                }
                 Visibility::OnRequest => is_named.unwrap_or(env.is_scripted),
                 Visibility::Hidden => true,
             }
@@ -147,7 +163,7 @@ impl SessionTools {
         let trust = Trust { rules: Arc::clone(&deps.trusted_rules), folder: env.repo };
         let ask = ports.ask;
         let gate = CallGate::new(approvals, Arc::clone(&deps.shell));
-        let approver = Approver::new((gate, mode), ask, trust);
+        let approver = Approver::new((gate, mode), ask.clone(), trust);
         set.prepare(approver.shell(), &commands, background.as_ref());
         let live = servers.clone().map(|servers| servers as Arc<dyn LiveTools>);
         let set = Arc::new(LiveToolSet::new(set, live, Arc::clone(&deps.schemas)));
@@ -162,6 +178,7 @@ impl SessionTools {
             artifacts,
             journal,
             background,
+            ask,
             approver,
         }
     }
@@ -217,9 +234,7 @@ impl SessionTools {
                 Ok(cleared) => cleared,
                 Err(refused) => return refused,
             };
-            if changes_something(&set.classify(&call))
-                && let Err(error) = self.journal.begin(&call.id, &[]).await
-            {
+            if let Err(error) = self.journal.begin(&call.id, &[]).await {
                 let why = format!("not run: that it begins cannot be recorded: {error}");
                 return ToolOutcome::Failed(ToolOutput::text(why));
             }
@@ -238,6 +253,7 @@ impl SessionTools {
                 change_shown,
                 artifacts: Arc::clone(&self.artifacts),
                 background: Arc::clone(&self.background),
+                ask: self.ask.clone(),
                 subagents,
                 pending: set.pending(),
                 progress,
@@ -261,11 +277,24 @@ impl SessionTools {
     }
 }
 
-/// Returns whether it matters that a call has begun.
+/// Returns whether it matters after a kill whether the call had begun.
 fn changes_something(access: &Access) -> bool {
     match access.class {
         AccessClass::Read(_) => false,
         AccessClass::Write(_) | AccessClass::Exec { .. } | AccessClass::Server { .. } => true,
+    }
+}
+
+/// Returns what the servers of a session are chosen by.
+fn servers_setup<'a>(setup: &'a ToolSetup, ports: &SessionPorts) -> ServersSetup<'a> {
+    ServersSetup {
+        choice: &setup.servers,
+        repo: &setup.env.repo,
+        subfolder: &setup.env.subfolder,
+        folder: &setup.folder,
+        view: setup.view.as_ref(),
+        only: setup.only.clone(),
+        ask: ports.ask.clone(),
     }
 }
 
@@ -277,6 +306,16 @@ fn without_diff(mut outcome: ToolOutcome) -> ToolOutcome {
         details.remove("diff");
     }
     outcome
+}
+
+/// Returns which agents a session is offered, if it may have the tool that starts them.
+async fn offer(
+    spawner: &dyn Spawner,
+    only: Option<&BTreeSet<String>>,
+    (folder, lineage): (&Path, &Lineage),
+) -> Option<SpawnOffer> {
+    let may_call = only.is_none_or(|only| only.contains(TASK_TOOL));
+    if may_call { spawner.offer(folder, lineage).await } else { None }
 }
 
 /// Builds the tools of one factory within the deadline. A factory that panics builds no tool.
@@ -296,9 +335,46 @@ async fn built(
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use engine::ports::{Caller, SpawnCall, SpawnRefusal, SpawnReport};
     use serde_json::json;
 
     use super::*;
+
+    /// Offers one agent, and starts none.
+    struct Offers;
+
+    #[async_trait]
+    impl Spawner for Offers {
+        async fn offer(&self, _folder: &Path, _lineage: &Lineage) -> Option<SpawnOffer> {
+            Some(SpawnOffer { agents: Vec::new(), isolated: true })
+        }
+
+        async fn run(
+            &self,
+            _call: SpawnCall,
+            _caller: &Caller,
+            _progress: LineSink,
+            _cancel: CancelToken,
+        ) -> Result<SpawnReport, SpawnRefusal> {
+            Err(SpawnRefusal("It starts none.".to_owned()))
+        }
+    }
+
+    #[test]
+    async fn agents_are_looked_for_only_where_the_session_may_have_the_tool_that_starts_them() {
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        for (only, is_offered) in [
+            (None, true),
+            (Some(named(&["read", "task"])), true),
+            (Some(named(&["read", "yield"])), false),
+            (Some(BTreeSet::new()), false),
+        ] {
+            let of = (Path::new("/repo"), &Lineage::default());
+            let offered = offer(&Offers, only.as_ref(), of).await;
+            assert_eq!(offered.is_some(), is_offered, "{only:?}");
+        }
+    }
 
     #[test]
     fn a_diff_that_may_not_be_shown_is_taken_out_of_the_details() {

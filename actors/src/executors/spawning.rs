@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use engine::approvals::ChosenMode;
 use engine::ports::{CallOrigin, Caller, Lineage, Spawner, Subagents, ToolDeclaration, ToolEnv};
 use protocol::{ApprovalMode, Approvals, ModelRoute, ServerChoice};
+use serde_json::Value;
 
 use super::session_ports::SessionPorts;
 use crate::deps::Deps;
@@ -14,6 +16,8 @@ pub(super) struct Spawning {
     spawner: Arc<dyn Spawner>,
     folder: PathBuf,
     lineage: Lineage,
+    chosen: ChosenMode,
+    schema: Option<Value>,
     artifacts: PathBuf,
     servers: ServerChoice,
     ports: SessionPorts,
@@ -24,15 +28,15 @@ impl Spawning {
     pub(super) fn of(
         deps: &Deps,
         env: &ToolEnv,
-        (folder, lineage): (PathBuf, Lineage),
+        (folder, lineage, chosen): (PathBuf, Lineage, ChosenMode),
         (artifacts, servers): (&Path, &ServerChoice),
         ports: &SessionPorts,
     ) -> Option<Self> {
         env.spawn_offer.as_ref()?;
         let spawner = Arc::clone(deps.spawner.as_ref()?);
-        let (artifacts, ports) = (artifacts.to_owned(), ports.clone());
+        let (schema, artifacts, ports) = (env.schema.clone(), artifacts.to_owned(), ports.clone());
         let servers = servers.clone();
-        Some(Self { spawner, folder, lineage, artifacts, servers, ports })
+        Some(Self { spawner, folder, lineage, chosen, schema, artifacts, servers, ports })
     }
 
     /// Returns what a call starts subagents with, in a session with these tools, rules and mode.
@@ -48,6 +52,8 @@ impl Spawning {
             model,
             approvals,
             mode,
+            chosen: self.chosen.clone(),
+            schema: self.schema.clone(),
             ask: self.ports.ask.clone(),
             pause: self.ports.pause.clone(),
             lineage: self.lineage.clone(),

@@ -8,7 +8,7 @@ use engine::run::Input;
 use protocol::{EventKind, TimedPhase};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::messages::{CheckedTasks, EndedLanding, RunArguments, RunMessage, RunRequest};
+use super::messages::{EndedLanding, RunArguments, RunMessage, RunRequest};
 use super::state::RunState;
 use super::steps::crashed;
 use crate::isolation::SettledRun;
@@ -44,13 +44,6 @@ impl Actor for Run {
             RunMessage::Refused(refused) => Input::Refused(refused),
             RunMessage::Cancel(level, why) => Input::Cancel(level, why),
             RunMessage::Request(request) => match *request {
-                RunRequest::AddTasks { parent, tasks, reply } => {
-                    state.check(&myself, parent, tasks, reply);
-                    return Ok(());
-                }
-                RunRequest::AwaitChildren { parent, reply } => {
-                    Input::AwaitChildren { request: state.await_children(reply), parent }
-                }
                 RunRequest::Answer(question, choice, reply) => {
                     let (taken, input) = match state.answer_question(question, choice) {
                         Ok(input) => (Ok(()), input),
@@ -69,11 +62,6 @@ impl Actor for Run {
                 Some(input) => input,
                 None => return Ok(()),
             },
-            RunMessage::Checked(checked) => {
-                let CheckedTasks { parent, tasks, contracts, reply } = *checked;
-                let Some(request) = state.add_tasks(contracts, reply) else { return Ok(()) };
-                Input::AddTasks { request, parent, tasks }
-            }
             RunMessage::TaskEvent(event) => {
                 state.publish_fallback(&event);
                 state.publish(event);

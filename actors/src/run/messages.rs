@@ -6,16 +6,15 @@ use std::time::Duration;
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate, LandingNotice, Notice};
 use engine::prompt::SystemPrompt;
-use engine::run::{AddTasksError, FinishedChild, WaitError};
 use engine::schedule::{QueuedTask, RefusedTask, TaskEnd};
-use protocol::{EventKind, LedgerEntry, QuestionId, RunId, RunName, RunSpec, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, QuestionId, RunId, RunName, RunSpec, TaskId};
 use ractor::{ActorRef, RpcReplyPort};
 
 use super::verifier::WorkVerifier;
 use crate::contracts::Contracts;
 use crate::deps::Deps;
 use crate::events::EventBus;
-use crate::executors::{Answerer, ExecutorsMessage};
+use crate::executors::{Answerer, ChosenMode, ExecutorsMessage};
 use crate::isolation::{RepositoryMessage, SettledRun};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
@@ -40,6 +39,8 @@ pub(crate) struct RunArguments {
     pub(crate) schedule: Notifier<ScheduleRequest>,
     /// Who answers the questions of its tasks.
     pub(crate) answerer: Answerer,
+    /// The mode to which a person changes.
+    pub(crate) mode: ChosenMode,
 }
 
 /// A request of a run to the engine's schedule.
@@ -55,29 +56,9 @@ pub(crate) enum ScheduleRequest {
 
 /// A request to a running run.
 pub(crate) enum RunRequest {
-    AddTasks {
-        parent: Option<TaskId>,
-        tasks: Vec<TaskSpec>,
-        reply: AddTasksReply,
-    },
-    AwaitChildren {
-        parent: TaskId,
-        reply: AwaitChildrenReply,
-    },
     Conversation(TaskId, ConversationRequest),
     /// A person answers a question with the choice of this id.
     Answer(QuestionId, String, RpcReplyPort<Result<(), AnswerError>>),
-}
-
-pub(crate) type AddTasksReply = RpcReplyPort<Result<Vec<TaskId>, AddTasksError>>;
-pub(crate) type AwaitChildrenReply = RpcReplyPort<Result<Vec<FinishedChild>, WaitError>>;
-
-/// Tasks to add, with their compiled schemas.
-pub(crate) struct CheckedTasks {
-    pub(crate) parent: Option<TaskId>,
-    pub(crate) tasks: Vec<TaskSpec>,
-    pub(crate) contracts: Result<Contracts, AddTasksError>,
-    pub(crate) reply: AddTasksReply,
 }
 
 /// The end of a landing. The ledger entries hold its result.
@@ -104,8 +85,6 @@ pub(crate) enum RunMessage {
     Request(Box<RunRequest>),
     /// A task asks a person.
     Wait(TaskId, TaskWait),
-    /// Result of the check of tasks to add.
-    Checked(Box<CheckedTasks>),
     /// The work of this task has ended, and nothing of it runs any more.
     WorkEnded(TaskId),
     /// An event of a task.

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::ports::{CancelToken, Models, Notice, VariableChoice};
-use engine::run::{AddTasksError, Effect, Input, ReplayCheck, RequestId, RunMachine, RunRecord};
+use engine::run::{Effect, Input, ReplayCheck, RunMachine, RunRecord};
 use engine::task::TaskRecord;
-use protocol::{EventKind, LedgerEntry, RunSpec, TaskId, TaskSpec};
+use protocol::{EventKind, LedgerEntry, RunSpec, TaskId};
 use ractor::{ActorId, ActorRef};
 
-use super::messages::{AddTasksReply, AwaitChildrenReply, CheckedTasks, RunArguments, RunMessage};
+use super::messages::{RunArguments, RunMessage};
 use super::open_questions::RunQuestions;
 use super::times::RunTimes;
 use super::verifier::WorkVerifier;
-use crate::contracts::{self, Contracts, SchemaFault};
-use crate::job::Job;
+use crate::contracts::Contracts;
 use crate::jobs::Jobs;
 use crate::messaging::Durability;
 use crate::task::{RunFacts, TaskMessage, key_variables};
@@ -38,10 +37,7 @@ pub(crate) struct RunState {
     pub(super) contracts: Contracts,
     pub(super) actors: BTreeMap<TaskId, ActorRef<TaskMessage>>,
     pub(super) tasks: BTreeMap<u64, TaskId>,
-    pub(super) adding: BTreeMap<RequestId, AddTasksReply>,
-    pub(super) awaiting: BTreeMap<RequestId, AwaitChildrenReply>,
     pub(super) questions: RunQuestions,
-    requests: u64,
     pub(super) landing: CancelToken,
     /// What verifies the work before it lands, kept from one landing to the next.
     pub(super) verifier: Option<WorkVerifier>,
@@ -76,10 +72,7 @@ impl RunState {
             contracts: std::mem::take(&mut arguments.contracts),
             actors: BTreeMap::new(),
             tasks: BTreeMap::new(),
-            adding: BTreeMap::new(),
-            awaiting: BTreeMap::new(),
             questions: RunQuestions::default(),
-            requests: 0,
             landing: CancelToken::default(),
             verifier: None,
             degraded: Vec::new(),
@@ -113,7 +106,6 @@ impl RunState {
     pub(super) fn recorded(&mut self, entry: LedgerEntry, durability: Durability) -> Vec<Effect> {
         match durability {
             Durability::Durable => {
-                self.times.note_durable(&entry);
                 let checked = self.check.is_some().then(|| entry.clone());
                 let effects = self.machine.step(Input::Recorded(entry));
                 if let (Some(check), Some(entry)) = (&mut self.check, checked) {
@@ -140,62 +132,5 @@ impl RunState {
         let task = self.tasks.remove(&actor.pid())?;
         self.actors.remove(&task);
         Some(task)
-    }
-
-    /// Compiles the schemas of tasks to add.
-    pub(super) fn check(
-        &mut self,
-        myself: &ActorRef<RunMessage>,
-        parent: Option<TaskId>,
-        tasks: Vec<TaskSpec>,
-        reply: AddTasksReply,
-    ) {
-        let deps = self.arguments.deps.clone();
-        let job = async move {
-            let contracts = contracts::contracts(&tasks, &deps);
-            let refused = |SchemaFault { task, fault }| AddTasksError::Schema { task, fault };
-            (tasks, contracts.map_err(refused))
-        };
-        self.jobs.run(Job::RunCheck, myself, job, move |checked| {
-            let (tasks, contracts) = checked.unwrap_or_else(|panicked| {
-                (Vec::new(), Err(AddTasksError::Crashed(panicked.to_string())))
-            });
-            RunMessage::Checked(Box::new(CheckedTasks { parent, tasks, contracts, reply }))
-        });
-    }
-
-    /// Keeps the contracts and the reply port of tasks to add. Returns `None` if the request was
-    /// answered already.
-    pub(super) fn add_tasks(
-        &mut self,
-        contracts: Result<Contracts, AddTasksError>,
-        reply: AddTasksReply,
-    ) -> Option<RequestId> {
-        match contracts {
-            Ok(contracts) => {
-                for (task, contract) in contracts {
-                    // A known task keeps its contract: the machine refuses a request that adds it.
-                    self.contracts.entry(task).or_insert(contract);
-                }
-                let request = self.request();
-                self.adding.insert(request, reply);
-                Some(request)
-            }
-            Err(error) => {
-                let _gone = reply.send(Err(error));
-                None
-            }
-        }
-    }
-
-    pub(super) fn await_children(&mut self, reply: AwaitChildrenReply) -> RequestId {
-        let request = self.request();
-        self.awaiting.insert(request, reply);
-        request
-    }
-
-    fn request(&mut self) -> RequestId {
-        self.requests += 1;
-        RequestId(self.requests)
     }
 }

@@ -76,16 +76,6 @@ impl RunState {
                     return Some((task, self.start(myself, task, predecessors).boxed()));
                 }
                 Effect::CancelTask(task, level) => self.cancel(task, level),
-                Effect::AnswerAddTasks(request, answer) => {
-                    if let Some(reply) = self.adding.remove(&request) {
-                        let _gone = reply.send(answer);
-                    }
-                }
-                Effect::AnswerAwaitChildren(request, answer) => {
-                    if let Some(reply) = self.awaiting.remove(&request) {
-                        let _gone = reply.send(answer);
-                    }
-                }
                 Effect::Land(request) => self.land(myself, request),
                 Effect::CancelLanding(level) => self.landing.cancel(level),
                 Effect::ReleaseWorkspaces => {
@@ -127,7 +117,6 @@ impl RunState {
         let arguments = TaskArguments {
             inputs: self.inputs(&spec, yields),
             spec,
-            parent: record.parent,
             needs,
             timings: self.times.until_start(task),
             contract: self.contracts.remove(&task).unwrap_or_else(contracts::any),
@@ -143,6 +132,7 @@ impl RunState {
             },
             waits: Notifier::to(myself, move |wait| RunMessage::Wait(task, wait)),
             answerer: self.arguments.answerer,
+            mode: self.arguments.mode.clone(),
             deps: self.arguments.deps.clone(),
             events: Notifier::to(myself, RunMessage::TaskEvent),
         };

@@ -13,8 +13,6 @@ use crate::task::micros;
 /// The times of a run.
 pub(super) struct RunTimes {
     began: Instant,
-    /// When tasks that were added to the running run were queued.
-    queued: BTreeMap<TaskId, Instant>,
     /// When the ledger was asked to record the start of a task.
     admitted: BTreeMap<TaskId, Instant>,
     /// The times of the phases that are the run's own.
@@ -24,8 +22,7 @@ pub(super) struct RunTimes {
 impl RunTimes {
     /// Returns the times of a run that begins now.
     pub(super) fn begin() -> Self {
-        let (queued, admitted) = (BTreeMap::new(), BTreeMap::new());
-        Self { began: Instant::now(), queued, admitted, of_run: Vec::new() }
+        Self { began: Instant::now(), admitted: BTreeMap::new(), of_run: Vec::new() }
     }
 
     /// Returns the milliseconds since the begin of the run.
@@ -45,14 +42,6 @@ impl RunTimes {
         }
     }
 
-    /// Notes an entry that is durable.
-    pub(super) fn note_durable(&mut self, entry: &LedgerEntry) {
-        if let LedgerEntry::TasksAdded { tasks, .. } = entry {
-            let now = Instant::now();
-            self.queued.extend(tasks.iter().map(|task| (task.id, now)));
-        }
-    }
-
     /// Notes the end of a phase of the run.
     pub(super) fn ended(&mut self, phase: TimedPhase, took: Duration) {
         self.of_run.push((phase, took));
@@ -60,10 +49,9 @@ impl RunTimes {
 
     /// Returns how long a task that starts now has waited, for its turn and for the ledger.
     pub(super) fn until_start(&mut self, task: TaskId) -> TaskTimings {
-        let queued = self.queued.remove(&task).unwrap_or(self.began);
         let mut times = TaskTimings::default();
         if let Some(admitted) = self.admitted.remove(&task) {
-            let waited = admitted.saturating_duration_since(queued).as_micros();
+            let waited = admitted.saturating_duration_since(self.began).as_micros();
             times.add(TimedPhase::Waiting, u64::try_from(waited).unwrap_or(u64::MAX).max(1));
             times.add(TimedPhase::Ledger, micros(admitted));
         }

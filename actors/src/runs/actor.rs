@@ -44,6 +44,10 @@ impl Actor for Runs {
             // If there is no such run, the request is dropped, and its reply port with it.
             RunsMessage::Request(run, request) => state.send(run, RunMessage::Request(request)),
             RunsMessage::Cancel(run, how, why) => state.cancel(run, how, why),
+            RunsMessage::SetCapacity(capacity) => state.set_capacity(capacity),
+            RunsMessage::Places(reply) => {
+                let _gone = reply.send(state.places());
+            }
             RunsMessage::Close(why) => state.close(why),
         }
         state.settle(&myself);

@@ -17,7 +17,7 @@ use ractor::{ActorRef, Message, RpcReplyPort};
 use crate::contracts::{Contracts, SchemaFault, contracts};
 use crate::deps::Deps;
 use crate::events::Events;
-use crate::executors::Answerer;
+use crate::executors::{Answerer, ChosenMode};
 use crate::isolation::{Freezing, IsolatorMessage, RepositoryMessage};
 use crate::jobs::Panicked;
 use crate::ledger::LedgerMessage;
@@ -58,6 +58,8 @@ pub(super) struct RunOpening {
     pub(super) cancel: CancelToken,
     /// Who answers the questions of its tasks.
     pub(super) answerer: Answerer,
+    /// The mode to which a person changes.
+    pub(super) mode: ChosenMode,
 }
 
 impl RunOpening {
@@ -89,7 +91,7 @@ pub(super) async fn open(
     cancel: CancelToken,
     engine: &Services,
 ) -> Result<OpenedRun, SubmitError> {
-    let Submission { spec, repository, notify, answerer: _ } = submission;
+    let Submission { spec, repository, notify, answerer: _, mode: _ } = submission;
     let contracts = contracts(&spec.tasks, &engine.deps)?;
     let git = repository.facts().git.clone();
     let port = Arc::clone(&repository);
@@ -195,13 +197,16 @@ pub struct Submission {
     pub notify: Arc<dyn Fn(LandingNotice) + Send + Sync>,
     /// Who answers the questions of its tasks.
     pub answerer: Answerer,
+    /// The mode to which a person changes while it runs.
+    pub mode: ChosenMode,
 }
 
 impl Submission {
     /// Returns the submission of a run whose tasks ask no questions, and whose notices are dropped.
     #[must_use]
     pub fn new(spec: RunSpec, repository: Arc<dyn Repository>) -> Self {
-        Self { spec, repository, notify: Arc::new(|_notice| {}), answerer: Answerer::None }
+        let (answerer, mode) = (Answerer::None, ChosenMode::default());
+        Self { spec, repository, notify: Arc::new(|_notice| {}), answerer, mode }
     }
 
     /// Has notices passed to `notify`.
@@ -214,6 +219,12 @@ impl Submission {
     #[must_use]
     pub fn answered_by(self, answerer: Answerer) -> Self {
         Self { answerer, ..self }
+    }
+
+    /// Has its tasks follow the mode to which a person changes.
+    #[must_use]
+    pub fn in_mode(self, mode: ChosenMode) -> Self {
+        Self { mode, ..self }
     }
 }
 

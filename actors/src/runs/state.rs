@@ -1,18 +1,19 @@
 //! The runs of an engine, both running and being opened, and the permits of their tasks.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use engine::exit_code::Interruption;
 use engine::ports::{CancelLevel, Gate};
-use engine::schedule::{Admission, Schedule};
+use engine::schedule::{Admission, Places, Schedule};
 use protocol::{EventScope, RunId};
-use ractor::{ActorId, ActorProcessingErr, ActorRef};
+use ractor::{ActorId, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::EventBus;
-use crate::executors::{Answerer, ExecutorsMessage};
+use crate::events::{EventBus, EventFilter};
+use crate::executors::{Answerer, ChosenMode, ExecutorsMessage};
 use crate::isolation::IsolatorMessage;
 use crate::job::Job;
 use crate::jobs::Jobs;
@@ -85,7 +86,8 @@ impl RunsState {
             deps: self.arguments.deps.clone(),
         };
         self.unanswered += 1;
-        let opening = RunOpening { answerer: submission.answerer, ..RunOpening::default() };
+        let (answerer, mode) = (submission.answerer, submission.mode.clone());
+        let opening = RunOpening { answerer, mode, ..RunOpening::default() };
         let cancel = opening.cancel.clone();
         self.opening.insert(run, opening);
         let job = async move { open(submission, cancel, &services).await };
@@ -108,7 +110,7 @@ impl RunsState {
         let opening = self.opening.remove(&run).unwrap_or_default();
         match (opened, opening.given_up) {
             (Ok(run), None) => {
-                let submitted = self.start(myself, run, opening.answerer).await?;
+                let submitted = self.start(myself, run, (opening.answerer, opening.mode)).await?;
                 self.answer(reply, Ok(submitted));
             }
             (Ok(run), Some(why)) => {
@@ -133,12 +135,14 @@ impl RunsState {
         &mut self,
         myself: &ActorRef<RunsMessage>,
         run: OpenedRun,
-        answerer: Answerer,
+        (answerer, mode): (Answerer, ChosenMode),
     ) -> Result<Submitted, ActorProcessingErr> {
         let scope = EventScope::Run(run.name.clone());
-        let events = self.arguments.events.subscribe_to(scope.clone());
+        let events = self.arguments.events.subscribe(EventFilter::Scope(scope.clone()));
         let submitted = Submitted { id: run.spec.id, name: run.name.clone(), events };
-        self.schedule.open(run.spec.id, run.spec.jobs);
+        // The subagents of a call have no limit of their own beside the capacity.
+        let limit = run.spec.caller.as_ref().map_or(run.spec.jobs, |_| NonZeroUsize::MAX);
+        self.schedule.open(run.spec.id, limit);
         let arguments = RunArguments {
             name: run.name,
             spec: run.spec,
@@ -153,6 +157,7 @@ impl RunsState {
             events: self.arguments.events.clone(),
             schedule: Notifier::to(myself, RunsMessage::Schedule),
             answerer,
+            mode,
         };
         let actor = start_child(Run, arguments, myself.get_cell()).await?;
         actor.cast(RunMessage::Begin)?;
@@ -180,6 +185,14 @@ impl RunsState {
             ScheduleRequest::TakeBack(task) => self.schedule.reclaim(task),
             ScheduleRequest::Over(run) => self.schedule.close(run),
         }
+    }
+
+    pub(super) fn set_capacity(&mut self, capacity: NonZeroUsize) {
+        self.schedule.set_capacity(capacity);
+    }
+
+    pub(super) fn places(&self) -> Places {
+        self.schedule.places()
     }
 
     /// Cancels a run. A run that is being opened is withdrawn after the current step: neither
@@ -233,6 +246,10 @@ pub(crate) enum RunsMessage {
     Request(RunId, Box<RunRequest>),
     /// Cancels one run.
     Cancel(RunId, CancelLevel, Interruption),
+    /// Changes how many tasks work at the same time.
+    SetCapacity(NonZeroUsize),
+    /// Returns how many tasks may work at the same time, and how many do.
+    Places(RpcReplyPort<Places>),
     /// Cancels all runs, and stops when none is left.
     Close(Interruption),
 }

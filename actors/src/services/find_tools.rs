@@ -1,6 +1,7 @@
 //! The tool by which a model finds the tools of servers that its requests do not have.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use engine::mcp::{FIND_TOOLS, OfferedTool, matching};
@@ -8,24 +9,42 @@ use engine::ports::{Access, Tool, ToolContext, ToolOutcome, ToolOutput, ToolSpec
 use protocol::ToolCall;
 use serde_json::{Map, Value, json};
 
-use super::session_servers::SessionServers;
-
 /// The maximum number of tools of one answer, and of bytes of it.
 const MAX_FOUND: usize = 10;
 const MAX_BYTES: usize = 32 << 10;
+
+/// The names of the tools that a model has found, and how often it has found some.
+#[derive(Default)]
+pub(super) struct FoundTools(Mutex<(BTreeSet<String>, u64)>);
+
+impl FoundTools {
+    fn add(&self, names: Vec<String>) {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.0.extend(names);
+        found.1 += 1;
+    }
+
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+}
 
 /// Finds tools by words, and adds them to the session.
 pub(super) struct FindTools {
     spec: ToolSpec,
     deferred: Vec<OfferedTool>,
-    session: Arc<SessionServers>,
+    found: Arc<FoundTools>,
 }
 
 impl FindTools {
     pub(super) fn new(
         deferred: Vec<OfferedTool>,
         servers: &[&str],
-        session: Arc<SessionServers>,
+        found: Arc<FoundTools>,
     ) -> Self {
         let description = format!(
             "Finds tools that are not listed here, by words of their names and descriptions. There are {} of them, of \
@@ -50,7 +69,7 @@ impl FindTools {
             example: r#"{"words": "create issue"}"#.to_owned(),
             visibility: Visibility::Declared,
         };
-        Self { spec, deferred, session }
+        Self { spec, deferred, found }
     }
 }
 
@@ -82,7 +101,7 @@ impl Tool for FindTools {
                 "No tool matches. Try other words, such as what it does or the name of its server.";
             return ToolOutcome::Output(ToolOutput::text(text));
         }
-        self.session.found(found);
+        self.found.add(found);
         ToolOutcome::Output(ToolOutput::text(text.trim_end()))
     }
 }

@@ -5,6 +5,7 @@ mod output;
 mod server;
 mod server_client;
 mod server_handle;
+mod server_snapshot;
 mod server_tool;
 mod session_servers;
 mod supervisor;

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 
 use super::server_client::ServerClient;
-use super::server_handle::ServerSnapshot;
+use super::server_snapshot::ServerSnapshot;
 use crate::deps::McpPorts;
 use crate::job::Job;
 use crate::jobs::{Jobs, Panicked};
@@ -234,6 +234,8 @@ impl McpServerState {
     fn failed(&mut self, myself: &ActorRef<McpServerMessage>, error: McpError) {
         let server = &self.definition.name;
         tracing::warn!(server, error = error.message, "an MCP server failed");
+        let why = error.message.as_str().into();
+        self.publisher.send_modify(|newest| newest.error = Some(why));
         self.step(myself, ServerInput::Failed(error));
     }
 
@@ -313,6 +315,9 @@ impl McpServerState {
         let connection = self.connection.clone().map(|connection| (self.number, connection));
         let phase = self.life.phase().clone();
         self.publisher.send_modify(|newest| {
+            if connection.is_some() {
+                newest.error = None;
+            }
             newest.phase = phase;
             newest.connection = connection;
         });

@@ -18,8 +18,15 @@ pub(super) struct ServerClient {
     server: String,
     changed: OnceLock<Notifier<McpList>>,
     roots: Mutex<BTreeSet<PathBuf>>,
-    /// The sessions with calls under way: the number of their calls, and who is asked in them.
-    callers: Mutex<BTreeMap<SessionId, (usize, Option<Arc<dyn Ask>>)>>,
+    /// The sessions with calls under way.
+    callers: Mutex<BTreeMap<SessionId, CallingSession>>,
+}
+
+/// A session with calls under way.
+struct CallingSession {
+    calls: usize,
+    /// Asks a person; `None` if there is no one to answer.
+    ask: Option<Arc<dyn Ask>>,
 }
 
 /// A call under way. Dropping it ends the call.
@@ -50,7 +57,7 @@ impl ServerClient {
         ask: Option<Arc<dyn Ask>>,
     ) -> CallUnderWay {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        callers.entry(session).or_insert((0, ask)).0 += 1;
+        callers.entry(session).or_insert(CallingSession { calls: 0, ask }).calls += 1;
         CallUnderWay { client: Arc::clone(self), session }
     }
 }
@@ -58,9 +65,9 @@ impl ServerClient {
 impl Drop for CallUnderWay {
     fn drop(&mut self) {
         let mut callers = self.client.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((calls, _)) = callers.get_mut(&self.session) {
-            *calls -= 1;
-            if *calls == 0 {
+        if let Some(caller) = callers.get_mut(&self.session) {
+            caller.calls -= 1;
+            if caller.calls == 0 {
                 callers.remove(&self.session);
             }
         }
@@ -88,8 +95,8 @@ impl McpClient for ServerClient {
         let ask = {
             let callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
             let mut callers = callers.values();
-            let (_, ask) = callers.next()?;
-            ask.clone().filter(|_| callers.next().is_none())?
+            let caller = callers.next()?;
+            caller.ask.clone().filter(|_| callers.next().is_none())?
         };
         ask.ask(question).await
     }

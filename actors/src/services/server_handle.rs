@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::mcp::ServerPhase;
 use engine::ports::{
     Ask, CancelToken, LineSink, McpCall, McpConnection, McpDefinition, McpError, McpErrorKind,
-    McpOffer, McpResult,
+    McpResult,
 };
 use protocol::SessionId;
 use ractor::ActorRef;
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::server::McpServerMessage;
 use super::server_client::ServerClient;
+use super::server_snapshot::ServerSnapshot;
 use crate::messaging::answer;
 
 /// How often a call is sent that surely did not run.
@@ -22,18 +23,6 @@ const SENDS: usize = 3;
 
 /// How long a call that is sent again waits for a new connection before it takes the same one.
 const NEW_CONNECTION: Duration = Duration::from_secs(1);
-
-/// What a server is at this moment.
-#[derive(Clone, Default)]
-pub(super) struct ServerSnapshot {
-    pub(super) phase: ServerPhase,
-    /// The connection, if it is ready, and its number.
-    pub(super) connection: Option<(u64, Arc<dyn McpConnection>)>,
-    /// What it offers, or offered when it was last used.
-    pub(super) offer: Option<Arc<McpOffer>>,
-    /// The number of changes of the offer.
-    pub(super) version: u64,
-}
 
 /// Whether a call is sent again that may have run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,10 +91,13 @@ impl ServerHandle {
 
     /// Returns why the server cannot be used, if it cannot.
     pub(super) fn fault(&self) -> Option<String> {
-        match &self.newest.borrow().phase {
+        let newest = self.snapshot();
+        match newest.phase {
             ServerPhase::Degraded(why) => Some(why.to_string()),
             ServerPhase::Stopped => self.has_ended().then(|| "it was ended".to_owned()),
-            ServerPhase::Starting | ServerPhase::Ready | ServerPhase::BackOff => None,
+            ServerPhase::Starting | ServerPhase::Ready | ServerPhase::BackOff => {
+                newest.error.map(|why| why.to_string())
+            }
         }
     }
 
@@ -201,8 +193,8 @@ impl ServerHandle {
                  again, and try another way if there is one."
             ),
             McpErrorKind::Unauthorized => format!(
-                "The MCP server `{name}` wants a login: {message}\nThe user can log in with `regatta mcp login \
-                 {name}`."
+                "The MCP server `{name}` wants a login: {message}\nThe user can give it a header: `regatta mcp add \
+                 {name} URL --header 'Authorization: Bearer ${{TOKEN}}'`."
             ),
             McpErrorKind::Cancelled => "Operation aborted".to_owned(),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use engine::mcp::{Declared, OfferedTool};
 use engine::ports::{
-    Access, AccessClass, Concurrency, LineSink, McpCall, McpHints, McpTool, Tool, ToolContext,
+    Access, AccessClass, Ask, Concurrency, LineSink, McpCall, McpHints, McpTool, Tool, ToolContext,
     ToolOutcome, ToolOutput, ToolSpec, Visibility,
 };
 use protocol::{ToolCall, quote_within};
@@ -13,17 +13,17 @@ use serde_json::{Map, Value};
 
 use super::output::outcome;
 use super::server_handle::{Repeat, ServerCall, ServerHandle};
-use super::session_servers::SessionServers;
 
 /// The maximum number of characters of a line about progress.
 const LONGEST_LINE: usize = 300;
 
 /// Calls a server.
 pub(super) struct ServerTool {
-    pub(super) spec: ToolSpec,
-    pub(super) tool: McpTool,
-    pub(super) server: ServerHandle,
-    pub(super) session: Arc<SessionServers>,
+    spec: ToolSpec,
+    tool: McpTool,
+    server: ServerHandle,
+    /// Asks a person; `None` if there is no one to answer.
+    ask: Option<Arc<dyn Ask>>,
 }
 
 impl ServerTool {
@@ -31,7 +31,7 @@ impl ServerTool {
     pub(super) fn new(
         offered: OfferedTool,
         server: ServerHandle,
-        session: Arc<SessionServers>,
+        ask: Option<Arc<dyn Ask>>,
     ) -> Self {
         let OfferedTool { name, tool, declared, description, schema, .. } = offered;
         let visibility = match declared {
@@ -46,7 +46,7 @@ impl ServerTool {
             example: "{}".to_owned(),
             visibility,
         };
-        Self { spec, tool, server, session }
+        Self { spec, tool, server, ask }
     }
 }
 
@@ -86,7 +86,7 @@ impl Tool for ServerTool {
             call,
             repeat,
             session: context.origin.session,
-            ask: self.session.ask(),
+            ask: self.ask.clone(),
             progress,
             cancel: context.cancel.clone(),
         };

@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use engine::approvals::names_tool;
 use engine::mcp::{
-    Declared, DeferLimits, FIND_TOOLS, ServerOwner, ServerPhase, ServerPlace, ServerTools, offered,
-    placed,
+    Declared, DeferLimits, FIND_TOOLS, PREFIX, ServerOwner, ServerPhase, ServerPlace, ServerTools,
+    offered, placed,
 };
-use engine::ports::{Ask, LiveTools, Tool};
+use engine::ports::{Ask, LiveTools, McpDefinition, Tool, WorkspaceView};
 use futures_util::future::{BoxFuture, join_all};
 use protocol::{Failure, FailureClass, ServerChoice};
 use ractor::ActorRef;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::find_tools::FindTools;
-use super::server_handle::{ServerHandle, ServerSnapshot};
+use super::find_tools::{FindTools, FoundTools};
+use super::server_handle::ServerHandle;
+use super::server_snapshot::ServerSnapshot;
 use super::server_tool::ServerTool;
 use super::supervisor::ServicesMessage;
 use crate::deps::McpPorts;
@@ -38,6 +39,8 @@ pub(crate) struct ServersSetup<'a> {
     pub(crate) subfolder: &'a Path,
     /// The folder in which the session works.
     pub(crate) folder: &'a Path,
+    /// The tree in which it is.
+    pub(crate) view: &'a dyn WorkspaceView,
     /// The names of the tools that the model may use; every tool if absent.
     pub(crate) only: Option<BTreeSet<String>>,
     /// Asks a person; `None` if there is no one to answer.
@@ -51,8 +54,8 @@ pub(crate) struct SessionServers {
     servers: Vec<Used>,
     only: Option<BTreeSet<String>>,
     ask: Option<Arc<dyn Ask>>,
-    /// The names of the deferred tools that were found, and how often some were.
-    found: Mutex<(BTreeSet<String>, u64)>,
+    /// The deferred tools that its model has found.
+    found: Arc<FoundTools>,
     first_request: OnceLock<Instant>,
     /// What was not reported yet.
     notices: Mutex<Vec<String>>,
@@ -73,8 +76,11 @@ impl SessionServers {
         ports: Option<&McpPorts>,
         setup: ServersSetup<'_>,
     ) -> Option<Arc<Self>> {
-        let ServersSetup { choice, repo, subfolder, folder, only, ask } = setup;
-        let ports = ports.filter(|_| !choice.is_none())?;
+        let ServersSetup { choice, repo, subfolder, folder, view, only, ask } = setup;
+        // Without any of their tools, servers need not be started.
+        let is_of_server = |name: &String| name == FIND_TOOLS || name.starts_with(PREFIX);
+        let is_used = only.as_ref().is_none_or(|only| only.iter().any(is_of_server));
+        let ports = ports.filter(|_| is_used && !choice.is_none())?;
         let (mut definitions, mut notices) =
             ports.definitions.in_folder(&joined(repo, subfolder)).await;
         definitions.retain(|definition| choice.has(&definition.name));
@@ -82,36 +88,17 @@ impl SessionServers {
             let is_there = |name: &&String| definitions.iter().any(|it| it.name == **name);
             let missing = names.iter().filter(|name| !is_there(name));
             notices.extend(missing.map(|name| {
-                format!(
-                    "warning: no MCP server `{name}` can be used; `regatta mcp list` lists them"
-                )
+                format!("no MCP server `{name}` can be used; `regatta mcp list` lists them")
             }));
         }
         definitions.sort_by(|one, other| one.name.cmp(&other.name));
-        let workspace = workspace_root(folder, subfolder);
-        let place = match joined(repo, subfolder) == folder {
-            true => ServerPlace::Tree,
-            false => ServerPlace::Copy { repo, workspace: &workspace },
-        };
-        let mut servers = Vec::new();
-        for definition in &definitions {
-            let placed = placed(definition, place);
-            // A server that copies share has no folder in which all of its sessions work.
-            let root = match (place, placed.owner) {
-                (ServerPlace::Tree, _) | (_, ServerOwner::Task) => Some(folder.to_owned()),
-                (ServerPlace::Copy { .. }, ServerOwner::Everyone) => None,
-            };
-            let question = |reply| ServicesMessage::Use(placed.definition, root, reply);
-            if let Some(handle) = answer(services, question).await {
-                servers.push(Used { handle, owner: placed.owner, reported: OnceLock::new() });
-            }
-        }
+        let servers = start(services, &definitions, (repo, subfolder, folder), view).await;
         Some(Arc::new(Self {
             services: services.clone(),
             servers,
             only,
             ask,
-            found: Mutex::default(),
+            found: Arc::default(),
             first_request: OnceLock::new(),
             notices: Mutex::new(notices),
         }))
@@ -124,39 +111,46 @@ impl SessionServers {
     /// The session cannot work without a server that cannot be used.
     pub(crate) async fn refresh(&self) -> Result<Vec<String>, Failure> {
         let is_first = self.first_request.get().is_none();
+        let in_time = self.wait().await;
+        let mut notices =
+            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        for (used, in_time) in self.servers.iter().zip(in_time) {
+            let definition = used.handle.definition();
+            let (name, source) = (&definition.name, &definition.source);
+            let (why, then) = match (used.handle.fault(), in_time) {
+                (Some(fault), _) => (fault, ""),
+                (None, false) => {
+                    let seconds = definition.startup_timeout.as_secs_f32();
+                    let late = format!("it was not ready within {seconds} s");
+                    (late, "; its tools come when it is ready")
+                }
+                (None, true) => continue,
+            };
+            if is_first && definition.required {
+                let message = format!("the MCP server `{name}` ({source}) is required: {why}");
+                return Err(Failure::new(FailureClass::Invalid, message));
+            }
+            if used.reported.set(()).is_ok() {
+                notices.push(format!("the MCP server `{name}` ({source}): {why}{then}"));
+            }
+        }
+        Ok(notices)
+    }
+
+    /// Waits for the servers, and returns for each whether it can be used in time, or cannot be used.
+    async fn wait(&self) -> Vec<bool> {
         let first = *self.first_request.get_or_init(Instant::now);
         let all = self.servers.iter().map(|used| used.handle.until(is_settled));
         let _elapsed = timeout_at(first + FIRST_WAIT, join_all(all)).await;
         let each = self.servers.iter().map(async |Used { handle, .. }| {
             let definition = handle.definition();
             let is_enough = |newest: &ServerSnapshot| {
-                is_settled(newest) || (newest.offer.is_some() && !definition.required)
+                let is_known = newest.offer.is_some() || newest.phase == ServerPhase::BackOff;
+                is_settled(newest) || (is_known && !definition.required)
             };
             timeout_at(first + definition.startup_timeout, handle.until(is_enough)).await.is_ok()
         });
-        let in_time = join_all(each).await;
-        let mut notices =
-            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
-        for (used, in_time) in self.servers.iter().zip(in_time) {
-            let definition = used.handle.definition();
-            let (name, source) = (&definition.name, &definition.source);
-            let fault = used.handle.fault();
-            let is_late = !in_time && fault.is_none();
-            let late = || {
-                let seconds = definition.startup_timeout.as_secs_f32();
-                format!("it was not ready within {seconds} s")
-            };
-            let Some(why) = fault.or_else(|| is_late.then(late)) else { continue };
-            if is_first && definition.required {
-                let message = format!("the MCP server `{name}` ({source}) is required: {why}");
-                return Err(Failure::new(FailureClass::Invalid, message));
-            }
-            if used.reported.set(()).is_ok() {
-                let then = if is_late { "; its tools come when it is ready" } else { "" };
-                notices.push(format!("warning: the MCP server `{name}` ({source}): {why}{then}"));
-            }
-        }
-        Ok(notices)
+        join_all(each).await
     }
 
     /// Ends the servers that only this session's task has.
@@ -171,17 +165,6 @@ impl SessionServers {
             answer(&self.services, |reply| ServicesMessage::End(key, reply))
         };
         own.map(end).collect()
-    }
-
-    /// Adds deferred tools to those that the model is shown.
-    pub(super) fn found(&self, names: Vec<String>) {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.0.extend(names);
-        found.1 += 1;
-    }
-
-    pub(super) fn ask(&self) -> Option<Arc<dyn Ask>> {
-        self.ask.clone()
     }
 
     /// Returns how the model may use a tool: whether it is shown it; `None` if it may not.
@@ -203,11 +186,11 @@ impl Drop for SessionServers {
 impl LiveTools for SessionServers {
     fn version(&self) -> u64 {
         let servers = self.servers.iter().map(|used| used.handle.snapshot().version);
-        servers.sum::<u64>() + self.found.lock().unwrap_or_else(PoisonError::into_inner).1
+        servers.sum::<u64>() + self.found.version()
     }
 
     fn tools(self: Arc<Self>, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        let found = self.found.names();
         let known = self.servers.iter().filter_map(|Used { handle, .. }| {
             let definition = Arc::clone(handle.definition());
             let offer = handle.snapshot().offer?;
@@ -228,13 +211,45 @@ impl LiveTools for SessionServers {
                 deferred.push(tool.clone());
             }
             let handle = handles[tool.server].clone();
-            tools.push(Arc::new(ServerTool::new(tool, handle, Arc::clone(&self))));
+            tools.push(Arc::new(ServerTool::new(tool, handle, self.ask.clone())));
         }
         if !deferred.is_empty() {
-            tools.push(Arc::new(FindTools::new(deferred, &of_servers, Arc::clone(&self))));
+            tools.push(Arc::new(FindTools::new(deferred, &of_servers, Arc::clone(&self.found))));
         }
         tools
     }
+}
+
+/// Starts servers for a session that works in `folder`.
+async fn start(
+    services: &ActorRef<ServicesMessage>,
+    definitions: &[Arc<McpDefinition>],
+    (repo, subfolder, folder): (&Path, &Path, &Path),
+    view: &dyn WorkspaceView,
+) -> Vec<Used> {
+    let workspace = workspace_root(folder, subfolder);
+    let place = match joined(repo, subfolder) == folder {
+        true => ServerPlace::Tree,
+        false => ServerPlace::Copy { repo, workspace: &workspace },
+    };
+    let mut servers = Vec::new();
+    for definition in definitions {
+        let placed = placed(definition, place);
+        // A server that copies share has no folder in which all of its sessions work.
+        let root = match (place, placed.owner) {
+            (ServerPlace::Tree, _) | (_, ServerOwner::Task) => Some(folder.to_owned()),
+            (ServerPlace::Copy { .. }, ServerOwner::Everyone) => None,
+        };
+        if placed.owner == ServerOwner::Task {
+            // It may change any file of the copy.
+            let _changed_by_others = view.process_root();
+        }
+        let question = |reply| ServicesMessage::Use(placed.definition, root, reply);
+        if let Some(handle) = answer(services, question).await {
+            servers.push(Used { handle, owner: placed.owner, reported: OnceLock::new() });
+        }
+    }
+    servers
 }
 
 /// Returns whether a server is not about to be ready.

@@ -15,16 +15,20 @@ use crate::messaging::answer;
 pub(super) struct SessionAsk {
     pub(super) sessions: ActorRef<SessionsMessage>,
     pub(super) key: SessionKey,
+    /// How long an answer is waited for; `None` if there is no limit.
+    pub(super) deadline: Option<Duration>,
 }
 
 #[async_trait]
 impl Ask for SessionAsk {
     async fn ask(&self, question: Question) -> Option<String> {
-        let deadline = question.deadline_ms;
+        let deadline = self.deadline;
+        let deadline_ms = deadline.and_then(|time| u64::try_from(time.as_millis()).ok());
+        let question = Question { deadline_ms, ..question };
         let _withdrawn = WithdrawOnDrop { asked: self, id: question.id };
         let message = |reply| SessionsMessage::Ask(self.key, Box::new(question), reply);
         let answered = answer(&self.sessions, message);
-        match deadline.map(Duration::from_millis) {
+        match deadline {
             Some(deadline) => timeout(deadline, answered).await.ok().flatten(),
             None => answered.await,
         }

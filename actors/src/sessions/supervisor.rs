@@ -18,10 +18,10 @@ use super::record::{Record, State};
 use super::session_ask::SessionAsk;
 use crate::child::start_child;
 use crate::deps::Deps;
-use crate::events::{EventBus, Events};
+use crate::events::{EventBus, EventFilter, Events};
 use crate::executors::{
-    Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy, SessionPorts,
-    ToolExecutorMessage,
+    ANSWER_DEADLINE, Answerer, ExecutorLease, ExecutorSetup, ExecutorsMessage, LeasedBy,
+    SessionPorts, ToolExecutorMessage,
 };
 use crate::job::Job;
 use crate::jobs::Jobs;
@@ -213,11 +213,13 @@ impl SessionsState {
 
     fn lease(&mut self, myself: &ActorRef<SessionsMessage>, key: SessionKey) {
         let Some(record) = self.records.get(&key) else { return };
+        let session_ask = |deadline| {
+            Some(Arc::new(SessionAsk { sessions: myself.clone(), key, deadline }) as Arc<dyn Ask>)
+        };
         let asks = match record.tools.answerer {
             Answerer::None => None,
-            Answerer::Client => {
-                Some(Arc::new(SessionAsk { sessions: myself.clone(), key }) as Arc<dyn Ask>)
-            }
+            Answerer::Client => session_ask(Some(ANSWER_DEADLINE)),
+            Answerer::Person => session_ask(None),
         };
         let ports = SessionPorts { ask: asks, pause: None };
         let setup = ExecutorSetup::Tools(Box::new(record.tools.clone()), ports);
@@ -285,7 +287,7 @@ impl SessionsState {
         let Some(reply) = record.opening.take() else { return };
         let early = opened.as_ref().map_or_else(|_failure| Vec::new(), |log| record.opened(log));
         let events = match record.scope() {
-            Some(scope) => self.arguments.events.subscribe_to(scope),
+            Some(scope) => self.arguments.events.subscribe(EventFilter::Scope(scope)),
             None => Events::ended(), // nothing is opened
         };
         self.publish(key, early);

@@ -12,8 +12,8 @@ use engine::task::{
     YieldContract,
 };
 use protocol::{
-    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunId, RunName, TaskId,
-    TaskName, TaskReport, TaskSpec, TaskTimings, WorkspaceKind, WorkspaceNeeds,
+    AgentEnd, CaptureRef, Captured, EventKind, Failure, LedgerEntry, RunId, RunName, TaskName,
+    TaskReport, TaskSpec, TaskTimings, WorkspaceKind, WorkspaceNeeds,
 };
 use ractor::ActorRef;
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ use super::setup_progress::SetupProgress;
 use super::task_wait::TaskWait;
 use crate::contracts;
 use crate::deps::Deps;
-use crate::executors::{Answerer, ExecutorLease, ExecutorsMessage};
+use crate::executors::{Answerer, ChosenMode, ExecutorLease, ExecutorsMessage};
 use crate::gates::WaitClock;
 use crate::isolation::{CaptureReply, Lease, RepositoryMessage, Writers};
 use crate::jobs::{Jobs, Panicked};
@@ -33,8 +33,6 @@ use crate::worker::{RunningWorker, restarts};
 
 pub(crate) struct TaskArguments {
     pub(crate) spec: TaskSpec,
-    /// The task that has added it to the run, if one has.
-    pub(crate) parent: Option<TaskId>,
     /// What its workspace needs.
     pub(crate) needs: WorkspaceNeeds,
     /// The times of its phases until now.
@@ -57,6 +55,8 @@ pub(crate) struct TaskArguments {
     pub(crate) waits: Notifier<TaskWait>,
     /// Who answers its questions.
     pub(crate) answerer: Answerer,
+    /// The mode to which a person changes.
+    pub(crate) mode: ChosenMode,
     pub(crate) deps: Arc<Deps>,
     pub(crate) events: Notifier<EventKind>,
 }
@@ -170,7 +170,6 @@ impl TaskState {
             activity: AgentActivity::of(&arguments.spec.work),
             jobs: Jobs::new(&arguments.deps.faults),
             span: tracing::info_span!(
-                parent: None,
                 "task",
                 run = %arguments.run.name,
                 task = %arguments.spec.name,

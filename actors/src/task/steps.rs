@@ -146,14 +146,16 @@ impl TaskState {
                 let pause = TaskPause { task: task.clone(), waits: waits.clone() };
                 let ask = match self.arguments.answerer {
                     Answerer::None => None,
-                    Answerer::Client => Some(Arc::new(TaskAsk { task, waits }) as Arc<dyn Ask>),
+                    Answerer::Client | Answerer::Person => {
+                        Some(Arc::new(TaskAsk { task, waits }) as Arc<dyn Ask>)
+                    }
                 };
                 ExecutorSetup::Tools(setup, SessionPorts { ask, pause: Some(Arc::new(pause)) })
             }
             ExecutorSetup::Commands => ExecutorSetup::Commands,
         };
         let executors = self.arguments.executors.clone();
-        let variables = worker_setup::variables(&self.arguments);
+        let variables = self.arguments.run.variables.clone();
         let question = |reply| ExecutorsMessage::Lease(setup, LeasedBy::Task, variables, reply);
         let (jobs, ends) = (&mut self.jobs, (myself, &executors));
         ask(Job::TaskEquip, jobs, ends, question, |lease| TaskMessage::Leased(lease.ok()));

@@ -1,7 +1,5 @@
 //! What the calls of a task wait for: the answers of a person, and subagents.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use engine::ports::{Ask, Pause};
 use futures_util::future::BoxFuture;
@@ -11,11 +9,9 @@ use tokio::time::timeout;
 
 use super::state::TaskMessage;
 use super::task_wait::TaskWait;
+use crate::executors::ANSWER_DEADLINE;
 use crate::gates::Waits;
 use crate::messaging::answer;
-
-/// How long a question of a task waits for its answer.
-const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Asks by the actor of the task, which passes it on behind the events that came before it. While a question
 /// is open, the wall-clock limit of the task stands still.
@@ -27,13 +23,13 @@ pub(super) struct TaskAsk {
 #[async_trait]
 impl Ask for TaskAsk {
     async fn ask(&self, question: Question) -> Option<String> {
-        let deadline_ms = u64::try_from(DEADLINE.as_millis()).ok();
+        let deadline_ms = u64::try_from(ANSWER_DEADLINE.as_millis()).ok();
         let question = Question { deadline_ms, ..question };
         let _asking = self.waits.begin();
         let closing = CloseOnDrop { asked: self, id: question.id };
         let ask = |reply| TaskMessage::Wait(TaskWait::Ask(Box::new(question), reply));
         let mut answered = answer(&self.task, ask);
-        let in_time = timeout(DEADLINE, &mut answered).await;
+        let in_time = timeout(ANSWER_DEADLINE, &mut answered).await;
         let answered = match in_time {
             Ok(answered) => answered,
             Err(_elapsed) => {

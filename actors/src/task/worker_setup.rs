@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use engine::approvals::ApprovalPolicy;
 use engine::ports::{
-    InputFiles, Lineage, Models, SessionPurpose, TaskOrigin, ToolEnv, VariableChoice, WorkerReport,
-    WorkerStart, Workspace as Place,
+    InputFiles, Lineage, Models, SessionPurpose, TaskOrigin, ToolEnv, WorkerReport, WorkerStart,
+    Workspace as Place,
 };
 use protocol::{Agent, Failure, FailureClass, RunName, TaskLimits, TaskName, TaskSpec, Work};
 
 use super::state::TaskArguments;
 use crate::deps::Deps;
-use crate::executors::{Answerer, ChosenMode, ExecutorSetup, SessionPorts, ToolSetup};
+use crate::executors::{Answerer, ExecutorSetup, SessionPorts, ToolSetup};
 use crate::isolation::Lease;
 
 /// Returns the start parameters of the worker of `task` in `place`.
@@ -52,14 +52,6 @@ fn environment(task: &TaskArguments, place: &Place, attempt: u32) -> BTreeMap<St
         set("REGATTA_INPUTS", inputs.folder().into());
     }
     environment
-}
-
-/// Returns which variables of the engine the commands of the task get. A task that was added to its run may
-/// have a model of its own.
-pub(super) fn variables(task: &TaskArguments) -> VariableChoice {
-    let VariableChoice { pass, withhold } = &task.run.variables;
-    let own = key_variables(&task.spec, task.deps.models.as_ref());
-    VariableChoice { pass: pass.clone(), withhold: withhold.iter().cloned().chain(own).collect() }
 }
 
 /// Returns the variables that may hold the keys of a task's models.
@@ -130,7 +122,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                     is_scripted: agent.model.is_scripted(),
                     spawn_offer: None,
                 },
-                task: Some(TaskOrigin { run: task.run.id, task: spec.id, parent: task.parent }),
+                task: Some(TaskOrigin { run: task.run.id, task: spec.id }),
                 artifacts: artifacts(task),
                 only: agent.subagent.as_ref().map(|it| it.tools.iter().cloned().collect()),
                 servers: agent.servers.clone(),
@@ -138,7 +130,7 @@ pub(super) fn executor(task: &TaskArguments, lease: &Lease, attempt: u32) -> Exe
                 lineage: lineage(agent, spec.limits),
                 approvals: ApprovalPolicy::from(agent.approvals.clone())
                     .in_workspace(task.run.workspace),
-                mode: ChosenMode::default(),
+                mode: task.mode.clone(),
                 answerer: Answerer::None,
             }),
             SessionPorts::default(),

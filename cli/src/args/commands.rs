@@ -9,8 +9,9 @@ use regatta::runs::{LandAgain, TargetWords};
 
 use super::targets::KeptArgs;
 use super::{
-    AgentsArgs, ConfigArgs, Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, ModelsArgs,
-    RunArgs, RunsArgs, SettleArgs, ShowArgs, TargetsArgs, TrustArgs, help_text, run_help,
+    AgentsArgs, ConfigArgs, Form, GcArgs, Globals, LaunchArgs, LoginArgs, LogoutArgs, McpArgs,
+    ModelsArgs, RunArgs, RunsArgs, SettleArgs, ShowArgs, TargetsArgs, TrustArgs, WhyArgs,
+    help_text, run_help,
 };
 
 /// Fans out many tasks over one git repository, each in its own isolated copy, and lands their
@@ -66,6 +67,9 @@ pub enum Command {
     /// Show the session or the output of tasks
     #[command(long_about = help_text::LOGS, after_long_help = help_text::TARGET_DETAILS)]
     Logs(LogsArgs),
+    /// Explain why a task waits, what it does, or how it ended
+    #[command(long_about = super::why::HELP, after_long_help = super::why::DETAILS)]
+    Why(WhyArgs),
     /// Show captured work as a patch
     #[command(long_about = help_text::DIFF, after_long_help = help_text::TARGET_DETAILS)]
     Diff(DiffArgs),
@@ -93,6 +97,9 @@ pub enum Command {
     /// List the agents to which sessions can give tasks, or show one
     #[command(long_about = super::agents::HELP)]
     Agents(AgentsArgs),
+    /// List the MCP servers that sessions use, or change them
+    #[command(long_about = super::mcp::HELP, args_conflicts_with_subcommands = true)]
+    Mcp(McpArgs),
     /// Show the provider accounts in use, and what requests wait for
     #[command(long_about = help_text::GATES)]
     Gates,

@@ -24,11 +24,12 @@ const EXEC_RESUME: &str = "regatta -p --continue <QUOTED:PROMPT> (the latest ses
 /// `<SENTENCE>` the same if it is a prompt, `<PROMPT>` the prompt in it, `<QUOTED>` the same if it is in
 /// quotes, and other places what stands behind the first word. A word behind `runs` may mean something else.
 const COMMANDS: &[(&str, &str)] = &[
+    ("abandon", "regatta discard <RUN/TASK>"),
     ("abort", STOP),
     ("accept", "regatta apply <RUN>"),
     ("add", "regatta run <SENTENCE:'what to add'>"),
     ("agent", "regatta agents\nregatta run --model MODEL TASK"),
-    ("aider", "regatta run --exec 'aider --message {{item}}' TASK"),
+    ("aider", "regatta run --exec 'aider --message {{item}}' <QUOTED:TASK>"),
     (
         "allow",
         "regatta --approval-mode yolo (asks about nothing)\nregatta config approvals.allow (lists the rules)",
@@ -58,18 +59,19 @@ const COMMANDS: &[(&str, &str)] = &[
     ("cat", "<WORDS> (without regatta)"),
     ("cd", "<WORDS> (without regatta)"),
     ("chat", "regatta"),
-    ("check", "regatta run --exec CMD\nregatta -p 'run the linter'"),
+    ("check", "regatta run --exec CMD\nregatta run 'run the linter'"),
     ("checkout", "regatta diff <RUN/TASK>\nregatta apply <RUN/TASK> (lands it)"),
     ("cherry-pick", "regatta apply <RUN/TASK>"),
-    ("claude", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'claude -p {{item}}' TASK"),
+    ("claude", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'claude -p {{item}}' <QUOTED:TASK>"),
     ("clean", "regatta gc"),
+    ("cleanup", "regatta gc"),
     ("clear", "/new (in the conversation)"),
     ("clone", "git <WORDS> (without regatta)"),
     ("cmake", "regatta run --exec <LINE>"),
     ("code", "regatta"),
     (
         "codex",
-        "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'codex exec --sandbox workspace-write {{item}}' TASK",
+        "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'codex exec --sandbox workspace-write {{item}}' <QUOTED:TASK>",
     ),
     ("compact", "/compact (in the conversation)"),
     ("completion", "regatta completions <SHELL>"),
@@ -85,6 +87,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("delete", "regatta discard <RUN/TASK>"),
     ("deno", "regatta run --exec <LINE>"),
     ("describe", "regatta -p <SENTENCE:'describe this folder'>"),
+    ("describe -m", "git commit -m <QUOTED:MESSAGE> (without regatta)"),
+    ("discard-all", "regatta discard <RUN/TASK>"),
     ("do", "regatta run <TASK>"),
     ("docker", "regatta run --exec <LINE>"),
     ("document", "regatta run <SENTENCE:'what to document'>"),
@@ -92,6 +96,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("drop", "regatta discard <RUN/TASK>"),
     ("e", EXEC),
     ("e resume", EXEC_RESUME),
+    ("each", "regatta run --each <FIRST:SPEC> 'What to do with {{item}}'"),
     ("edit", "regatta -p <SENTENCE:'what to edit'>"),
     ("eslint", "regatta run --exec <LINE>"),
     ("eval", "regatta run --exec CMD"),
@@ -108,7 +113,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("follow", "regatta logs <RUN> --follow"),
     ("fork", "regatta --fork SESSION"),
     ("format", "regatta run --exec CMD"),
-    ("gemini", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'gemini -p {{item}}' TASK"),
+    ("gemini", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'gemini -p {{item}}' <QUOTED:TASK>"),
     ("get", "regatta config <KEY>"),
     ("git", "<WORDS> (without regatta)"),
     ("go", "regatta run --exec <LINE>"),
@@ -133,7 +138,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("last", "regatta runs show @"),
     ("latest", "regatta runs show @"),
     ("limits", "regatta gates"),
-    ("lint", "regatta run --exec CMD\nregatta -p 'run the linter'"),
+    ("lint", "regatta run --exec CMD\nregatta run 'run the linter'"),
     ("list", "regatta runs"),
     ("log", "regatta logs <RUN/TASK>"),
     ("ls", "regatta runs"),
@@ -152,7 +157,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("ollama", "<WORDS> (without regatta)\nregatta --model ollama/MODEL"),
     ("open", "regatta --resume SESSION"),
     ("openai", "regatta login openai"),
-    ("opencode", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'opencode run {{item}}' TASK"),
+    (
+        "opencode",
+        "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'opencode run {{item}}' <QUOTED:TASK>",
+    ),
     ("openrouter", "regatta login openrouter"),
     ("opus", "regatta --model opus"),
     ("output", "regatta logs <RUN/TASK>"),
@@ -163,7 +171,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("patch", "regatta diff <RUN/TASK>"),
     ("pause", "Ctrl-Z (in the terminal of the run; fg continues it)"),
     ("permissions", "regatta --approval-mode ask"),
-    ("pi", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'pi -p -ne {{item}}' TASK"),
+    ("pi", "regatta -p <QUOTED:PROMPT>\nregatta run --exec 'pi -p -ne {{item}}' <QUOTED:TASK>"),
     ("pip", "regatta run --exec <LINE>"),
     ("plan", "regatta run --plan <FILE>"),
     ("plugins", "regatta 'run PROGRAM' (with the tool bash)"),
@@ -214,7 +222,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("runs all", "regatta runs --all"),
     ("runs redo", "regatta runs retry <RUN>"),
     ("rustc", "regatta run --exec <LINE>"),
-    ("sandbox", "regatta run --exec CMD (works in a copy)"),
+    ("sandbox", "regatta run --exec CMD (works in a copy; commands are not confined)"),
     ("server", "regatta -p --mode json PROMPT (prints events)"),
     ("session", "regatta --resume"),
     ("sessions", "regatta --resume"),
@@ -228,6 +236,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("sonnet", "regatta --model sonnet"),
     ("spawn", "regatta run <TASK>"),
     ("squash", "regatta run --merge stack TASK"),
+    ("st", "regatta runs\nregatta runs show <RUN>"),
     ("start", "regatta run <TASK>"),
     ("stash", "regatta runs (lists kept work)"),
     ("status", "regatta runs\nregatta runs show <RUN>"),
@@ -241,7 +250,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("tail", "regatta logs <RUN> --follow"),
     ("tasks", "regatta runs show <RUN>"),
     ("term", "regatta"),
-    ("test", "regatta run --exec CMD\nregatta -p 'run the tests'"),
+    ("test", "regatta run --exec CMD\nregatta run 'run the tests'"),
     ("tools", "regatta --tools read,bash"),
     ("top", "regatta runs show @"),
     ("tox", "regatta run --exec <LINE>"),
@@ -251,11 +260,13 @@ const COMMANDS: &[(&str, &str)] = &[
     ("tutorial", "regatta demo"),
     ("ui", "regatta"),
     ("uncommit", "regatta undo <RUN>"),
+    ("undo-all", "regatta undo <RUN>"),
     ("uninstall", "cargo uninstall regatta"),
     ("unset", SETTINGS),
     ("untrust", "regatta trust --revoke"),
     ("upgrade", UPDATE),
     ("usage", "regatta runs show <RUN>"),
+    ("use", "regatta --model <FIRST:MODEL>"),
     ("uv", "regatta run --exec <LINE>"),
     ("vacuum", "regatta gc"),
     ("verify", "regatta run --verify CMD TASK"),
@@ -310,6 +321,18 @@ pub(super) fn command_of_runs(words: &[&str]) -> Option<Vec<String>> {
 /// Returns whether a word is a program that is run with what stands behind it.
 pub(super) fn is_program(word: &str) -> bool {
     COMMANDS.iter().any(|(name, instead)| *name == word && instead.contains("<LINE>"))
+}
+
+/// Programs that are not run alone, or have the name of something else here.
+const OTHER_PROGRAMS: [&str; 7] = ["ls", "mvnw", "ps", "pwd", "rm", "sed", "top"];
+
+/// Returns whether a word is a program that people type in a shell.
+pub(crate) fn is_shell_command(word: &str) -> bool {
+    let is_run = |instead: &str| {
+        ["<LINE>", "<WORDS>", "<QUOTED:TASK>"].iter().any(|it| instead.contains(it))
+    };
+    OTHER_PROGRAMS.contains(&word)
+        || COMMANDS.iter().any(|(name, instead)| *name == word && is_run(instead))
 }
 
 /// Returns those of its words that another word may be by its spelling: none that is short, and none that

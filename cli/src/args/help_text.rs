@@ -17,6 +17,7 @@ Work:
 After a run:
   regatta runs               list runs; runs show RUN, runs retry RUN
   regatta results, logs      what tasks yielded, and what they printed
+  regatta why                why a task waits, or how it ended
   regatta diff, conflicts    their work as a patch, and what could not land
   regatta apply, undo        land kept work, or take landed work back
   regatta models, login      the models, and the keys of their providers
@@ -90,7 +91,8 @@ and never shown.";
 
 pub(super) const TRUST: &str = "\
 Shows which settings of .regatta/config.yml at the root of the repository run
-commands or allow more than your own settings, and asks whether you trust them.
+commands or allow more than your own settings, and which MCP servers of its
+files would start, and asks whether you trust them.
 
 Examples:
   regatta trust
@@ -98,9 +100,10 @@ Examples:
   regatta trust --list
   regatta trust --revoke
   regatta trust --revoke isolation.setup 'bash(make *)'
+  regatta trust --revoke mcp.github
 
-Such settings have no effect until you trust them, and none after a change of
-their value or of a file that their commands run. The other settings need no
+Such settings and servers have no effect until you trust them, and none after a
+change of their value or of a file that they run. The other settings need no
 trust. --list and --revoke include the rules that you have made with `always`
 (docs/approvals.md).";
 

@@ -9,6 +9,7 @@ mod globals;
 mod help_text;
 mod launch;
 mod limit_setting;
+mod mcp;
 mod models;
 mod option_groups;
 mod parse;
@@ -21,17 +22,21 @@ mod settle;
 mod targets;
 mod trust;
 mod verify;
+mod why;
 
 pub use agents::AgentsArgs;
 pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
 pub use displayed_grammar::{completion_grammar, displayed_grammar};
+#[cfg(feature = "tui")]
+pub(crate) use elsewhere::is_shell_command;
 pub(crate) use elsewhere::{CommandKind, option as instead_of_option};
 pub use globals::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 pub(crate) use help_text::no_task;
 pub use launch::{LaunchArgs, OutputMode};
 pub use limit_setting::LimitSetting;
+pub use mcp::{McpAddArgs, McpArgs, McpCommand, McpRemoveArgs, TransportChoice};
 pub use models::{
     GivenKey, ListedModels, LoginArgs, LoginMethod, LogoutArgs, ModelsArgs, ModelsCommand,
 };
@@ -51,3 +56,4 @@ pub use settle::{
 pub use targets::TargetsArgs;
 pub use trust::{ConfigArgs, TrustAction, TrustArgs};
 pub use verify::{VerifyArgs, VerifyTimeout};
+pub use why::WhyArgs;

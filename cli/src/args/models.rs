@@ -63,8 +63,10 @@ impl ModelsArgs {
             [pattern] | ["list" | "ls" | "show" | "get" | "search" | "info", pattern] => {
                 Ok(Some(pattern))
             }
-            [first, ..] => Err(Error::usage("this command takes one PATTERN")
-                .hint(format!("regatta models {}", shell_word(first)))),
+            ["list" | "ls" | "show" | "get" | "search" | "info", first, ..] | [first, ..] => {
+                Err(Error::usage("this command takes one PATTERN")
+                    .hint(format!("regatta models {}", shell_word(first))))
+            }
         }
     }
 

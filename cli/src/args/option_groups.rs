@@ -3,7 +3,7 @@
 use clap::ArgAction;
 
 /// The commands in the order of `regatta -h`: by the course of a run.
-pub(super) const COMMANDS: &str = "run runs results logs diff conflicts show apply discard undo gc agents models login \
+pub(super) const COMMANDS: &str = "run runs results logs why diff conflicts show apply discard undo gc agents mcp models login \
      logout gates trust config demo schema completions man help";
 
 /// The options of a command below one heading, in their order. Those after `|` are left out of `-h`.
@@ -22,7 +22,7 @@ const SESSION: &[Group] = &[
 ];
 
 const RUN: &[Group] = &[
-    ("Tasks", "exec model each plan | name schema chunk null agent approval_mode"),
+    ("Tasks", "exec model each plan | name schema chunk null agent approval_mode servers"),
     ("Run", "jobs setup carry dry_run | limits label fail_fast repo_list notify"),
     ("Workspaces", "| no_carry isolation pass_env"),
     ("Landing", "merge commands | onto resolve land union timeout anyway allow_loss"),

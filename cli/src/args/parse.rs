@@ -199,7 +199,7 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
             return unknown_option::unknown_option(&part, command, line);
         }
         ErrorKind::InvalidValue => match text(error, ContextKind::InvalidValue) {
-            value if value.is_empty() => format!("`{}` needs a value", argument(error)),
+            value if value.is_empty() => format!("`{}` needs a value", typed_name(error, line)),
             value => format!("invalid value `{value}` for `{}`", argument(error)),
         },
         ErrorKind::ValueValidation => {
@@ -223,8 +223,9 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
             "this command takes a NAME with `--revoke` only".to_owned()
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("`{}` is required", texts(error, ContextKind::InvalidArg).join("` and `"))
+            format!("`{}` is required", missing(error).join("` and `"))
         }
+        ErrorKind::TooManyValues => format!("`{}` takes no value", argument(error)),
         ErrorKind::InvalidUtf8 => "the command line is not UTF-8".to_owned(),
         _ => "invalid command line".to_owned(),
     };
@@ -260,6 +261,28 @@ fn usage_error(error: &clap::Error, line: &[OsString]) -> Error {
         });
     }
     usage_error.hint(help(command))
+}
+
+/// Returns the missing arguments: the name of an option, and what another argument is.
+fn missing(error: &clap::Error) -> Vec<String> {
+    let name = |text: String| match text.split_once(' ') {
+        Some((option, _value)) if option.starts_with("--") => option.to_owned(),
+        _ => text,
+    };
+    texts(error, ContextKind::InvalidArg).into_iter().map(name).collect()
+}
+
+/// Returns the option of an error as it was typed: `-n` or its long name.
+fn typed_name(error: &clap::Error, line: &[OsString]) -> String {
+    let long = argument(error);
+    let short = |word: &OsString| {
+        unknown_option::is_short_of(word.to_str()?, &long, line)
+            .then(|| word.to_str())
+            .flatten()
+            .map(str::to_owned)
+    };
+    let short = || line.iter().find_map(short);
+    if line.iter().any(|word| *word == *long) { long } else { short().unwrap_or(long) }
 }
 
 /// Returns whether an option was given again that takes one value.
@@ -339,6 +362,7 @@ fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
 pub(crate) use mistyped::meant_as_command;
 pub(crate) use mistyped::{glob_of, instead_of_path};
 
+mod forgotten_run;
 mod instead;
 mod launch_line;
 mod mistyped;

@@ -79,6 +79,12 @@ pub struct RunArgs {
     #[arg(long, value_name = "MODE", value_parser = approval_mode())]
     pub approval_mode: Option<ApprovalMode>,
 
+    /// Give each TASK the tools of an MCP server; all: of every enabled one
+    ///
+    /// Can be given several times. `regatta mcp list` lists the servers. Without it, tasks have none.
+    #[arg(long = "mcp", value_name = "NAME|all")]
+    pub servers: Vec<String>,
+
     /// One task per item of a glob, of @FILE, or of standard input: -
     ///
     /// A glob is over tracked files. A file and standard input have an item on each line.

@@ -13,6 +13,7 @@ impl Command {
         let said = match self {
             Self::Results(args) => &args.target.target,
             Self::Logs(args) => &args.target.target,
+            Self::Why(args) => &args.target.target,
             Self::Diff(args) => &args.target.target,
             Self::Conflicts(args) => &args.target.target,
             Self::Apply(args) => &args.target.target,
@@ -41,6 +42,7 @@ impl Command {
         match &mut command {
             Self::Results(args) => args.target.target = some,
             Self::Logs(args) => args.target.target = some,
+            Self::Why(args) => args.target.target = some,
             Self::Diff(args) => args.target.target = some,
             Self::Conflicts(args) => args.target.target = some,
             Self::Apply(args) => args.target.target = some,

@@ -4,7 +4,7 @@ use config::{DataPaths, nearest};
 use engine::ports::Schemas as _;
 use protocol::{AgentCatalog, AgentDefinition, AgentWarning, ExitCode};
 use regatta::error::Error;
-use regatta::trust::project_root;
+use regatta::trust::{project_root, settings_to_look};
 use schema::JsonSchemas;
 
 use super::context::{Out, print_json, write_text};
@@ -16,11 +16,13 @@ use crate::render::{agent_notes, agent_table, agent_text, one_line, wrapped};
 /// Lists the agents, or shows one.
 ///
 /// # Errors
-/// There is no such agent, or standard output cannot be written.
+/// There is no such agent, a setting is invalid, or standard output cannot be written.
 pub fn run(globals: &Globals, args: &AgentsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let places = DataPaths::of_this_process()?;
     let folder = folder(globals);
+    let settings = settings_to_look(&places, Some(&folder))?.loaded.settings;
     let catalog = config::agents::discover(&places, &project_root(&folder), &folder);
+    let catalog = catalog.without(&settings.disabled_agents.value);
     print(globals, args, with_checked_schemas(catalog), out)
 }
 
@@ -32,7 +34,9 @@ fn print(
 ) -> Result<ExitCode, Error> {
     match (&args.name, globals.form()) {
         (Some(name), form) => {
-            let agent = catalog.find(name).ok_or_else(|| unknown(name, &catalog))?;
+            let disabled = || catalog.disabled.iter().find(|agent| agent.name == *name);
+            let agent = catalog.find(name).or_else(disabled);
+            let agent = agent.ok_or_else(|| unknown(name, &catalog))?;
             match form {
                 Form::Json => print_json(out, agent)?,
                 Form::Text => {
@@ -158,6 +162,21 @@ mod tests {
         }
         let error = printed(&["agents", "explor"], catalog).unwrap_err();
         assert_eq!(error.what, "there is no agent `explor`");
+    }
+
+    #[test]
+    fn an_agent_that_the_settings_disable_is_named_as_such_and_can_be_shown() {
+        let (_folder, catalog) = catalog();
+        let catalog = catalog.without(&["plan".to_owned(), "none".to_owned()]);
+        assert!(catalog.find("plan").is_none());
+        let notes = agent_notes(&catalog);
+        let note = "`plan` of Regatta is disabled by `task.disabledAgents`";
+        assert!(notes.iter().any(|it| it == note), "{notes:?}");
+        let text = printed(&["agents", "plan"], catalog.clone()).unwrap();
+        assert!(text.starts_with("plan\n"), "{text}");
+        let text = printed(&["agents", "--json"], catalog).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["disabled"][0]["name"], "plan");
     }
 
     #[test]

@@ -26,12 +26,12 @@ pub(super) fn of_run(spec: &RunSpec, answerer: Answerer) -> Option<String> {
     let mode = strictest.mode_in(workspace);
     match (answerer, strictest.mode, workspace) {
         (Answerer::None, _, _) => refused(mode),
-        (Answerer::Client, None, WorkspaceKind::Shared) => Some(format!(
+        (_, None, WorkspaceKind::Shared) => Some(format!(
             "note: isolation is {}: {} are asked about ({YOLO})",
             IsolationMode::None.name(),
             asked_about(mode)?
         )),
-        (Answerer::Client, Some(_), _) | (Answerer::Client, None, WorkspaceKind::Private) => None,
+        (_, Some(_), _) | (_, None, WorkspaceKind::Private) => None,
     }
 }
 

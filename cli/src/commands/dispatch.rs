@@ -21,8 +21,8 @@ use super::run::RunResult;
 use super::run_models::{add_known_models, known_models};
 use super::{
     agents, apply, config as settings_list, conflicts, demo, diff, discard, dry_run, gates, gc,
-    group_target, help, launch, login, logs, manual, models, project_settings, resolve_run,
-    resolved_run, results, retry, run, run_group, runs, schema as schemas, show, trust, undo,
+    group_target, help, launch, login, logs, manual, mcp, models, project_settings, resolve_run,
+    resolved_run, results, retry, run, run_group, runs, schema as schemas, show, trust, undo, why,
 };
 use crate::args::{Arguments, Command, Execution, Globals, Parsed, Resolver, RetryArgs, RunArgs};
 use crate::render::{self, CommandHints, OutputStreams, View};
@@ -67,6 +67,7 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
         }),
         Command::Models(args) => in_runtime(async move |_| models::run(args, globals).await),
         Command::Agents(args) => agents::run(globals, args, &mut out),
+        Command::Mcp(args) => in_runtime(async move |_| mcp::run(globals, args, &mut out).await),
         Command::Gates => gates::run(globals),
         Command::Trust(args) => trust::run(globals, args, &mut out),
         Command::Config(args) => settings_list::run(globals, args, &mut out),
@@ -88,6 +89,9 @@ fn dispatch_one(arguments: &Arguments) -> Result<ExitCode, Error> {
         },
         Command::Results(args) => {
             in_runtime(async move |_| results::run(&open_to_look(globals).await?, args, &mut out))
+        }
+        Command::Why(args) => {
+            in_runtime(async move |_| why::run(&open_to_look(globals).await?, args, &mut out))
         }
         Command::Logs(args) => in_runtime(async move |_| {
             let (view, mut open) = (View::here(globals), async || open_to_look(globals).await);

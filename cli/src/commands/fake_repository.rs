@@ -14,7 +14,7 @@ use engine::ports::{
 use engine::prompt::GitState;
 use protocol::*;
 use regatta::runs::RepositoryRuns;
-use store::{Ledger, Reader};
+use store::{GateFiles, Ledger, Reader};
 
 use super::context::{CommandContext, Output};
 use super::fake_captures::FakeCaptures;
@@ -184,6 +184,8 @@ impl Bench {
                 ledger: Arc::new(Ledger::open(&path, Faults::default()).unwrap()),
                 reader: Arc::new(Reader::open(&path)),
                 captured: captures.clone(),
+                gates: GateFiles::new(folder.path().join("gates")),
+                engine_of: Arc::new(|_, _| None),
                 artifacts: folder.path().join("artifacts"),
                 clock: Arc::new(Noon),
             },

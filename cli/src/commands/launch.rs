@@ -121,7 +121,7 @@ pub(super) async fn run(
         });
         write_lines(&[header]).map_err(|error| Error::output(&error))?;
     }
-    let mut output = PrintOutput::new(app, mode, globals);
+    let mut output = PrintOutput::new(app, session.id(), mode, globals);
     let printed = print((&engine, events), &session, prompts, &mut signals, &mut output).await;
     session.close().await;
     let kept = leave(isolation, &mut signals).await;

@@ -28,7 +28,7 @@ use regatta::app_context::{AppContext, isolation_places};
 use regatta::error::{Error, ErrorKind};
 use regatta::model::check_models;
 use regatta::recovery::no_room;
-use regatta::{Answerer, RunHandle, Submission, SubmitError};
+use regatta::{Answerer, Engine, RunHandle, Submission, SubmitError};
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub async fn execute(
     }
     let engine = app.open_engine(spec.jobs).await?;
     let notifier = Notifier::watch(app, &spec.repo, engine.listen().await);
-    let (mut display, answerer) = start_display(app, show)?;
+    let (mut display, answerer) = start_display(app, show, &engine).await?;
     let notes = display.notes();
     approval_notes::of_run(&spec, answerer).into_iter().for_each(|line| notes.say(line));
     unreached.into_iter().for_each(|line| notes.say(line));
@@ -78,7 +78,8 @@ pub async fn execute(
         | LandingNotice::Degraded(_) => {}
     });
     let controls = engine.controls(spec.id);
-    let starting = engine.run(Submission { spec, repository, notify, answerer });
+    let submission = Submission::new(spec, repository).answered_by(answerer);
+    let starting = engine.run(Submission { notify, ..submission });
     // From here on, a separate tokio task handles signals.
     let cancel = move |how, why| controls.cancel(how, why);
     let canceller_on_signal = CancelOnSignal::begin(signals, cancel, display.notes());
@@ -131,7 +132,15 @@ pub async fn execute(
 }
 
 /// Starts the display of a run, and returns who answers the questions of its tasks.
-fn start_display(app: &AppContext, show: Box<dyn Renderer>) -> Result<(Display, Answerer), Error> {
+async fn start_display(
+    app: &AppContext,
+    show: Box<dyn Renderer>,
+    engine: &Engine,
+) -> Result<(Display, Answerer), Error> {
+    let of_runs = match show.shows_subagents() {
+        true => Some(engine.listen_to_runs().await),
+        false => None,
+    };
     let answerer = match show.shows_questions() && io::stdin().is_terminal() {
         true => Answerer::Client,
         false => Answerer::None,
@@ -139,6 +148,7 @@ fn start_display(app: &AppContext, show: Box<dyn Renderer>) -> Result<(Display, 
     let display = Display::start(show, Arc::clone(&app.clock)).map_err(|error| {
         Error::new(ErrorKind::Machine, "cannot start a thread").caused_by(&error)
     })?;
+    of_runs.into_iter().for_each(|of_runs| display.show_subagents(of_runs));
     Ok((display, answerer))
 }
 

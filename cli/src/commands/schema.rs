@@ -94,7 +94,10 @@ mod tests {
         });
         let events = [
             json!({ "run": "r7k3f", "type": "landing_waited" }),
-            json!({ "run": "r7k3f", "type": "task_started", "task": "auth", "attempt": 1 }),
+            json!({
+                "run": "r7k3f", "type": "task_started", "task": "auth",
+                "id": protocol::TaskId::generate(), "attempt": 1,
+            }),
             said(json!({ "type": "text_delta", "contentIndex": 0, "delta": "hi" })),
             said(json!({ "type": "message_end", "message": answer })),
             said(json!({ "type": "compaction_start", "reason": "overflow" })),

@@ -22,7 +22,7 @@ const GITLINK: u32 = 0o160_000;
 /// # Errors
 /// There is no such task or conflict, the side does not exist, or the task store cannot be read.
 pub fn run(context: &CommandContext, args: &ShowArgs, out: Out<'_>) -> Result<ExitCode, Error> {
-    let (target, path) = parse(args)?;
+    let (target, path) = parse(context, args)?;
     let given = TargetArgs { target: Some(target), task: None };
     let target = target::find(context, &given)?;
     let (TargetKind::Task, Some(row)) = (target.kind, target.tasks.first()) else {
@@ -60,7 +60,7 @@ pub fn run(context: &CommandContext, args: &ShowArgs, out: Out<'_>) -> Result<Ex
 }
 
 /// Splits `RUN/TASK:PATH`.
-fn parse(args: &ShowArgs) -> Result<(String, std::ffi::OsString), Error> {
+fn parse(context: &CommandContext, args: &ShowArgs) -> Result<(String, std::ffi::OsString), Error> {
     let given = args.target.as_bytes();
     let parts = given.iter().position(|byte| *byte == b':').map(|at| given.split_at(at));
     let parts = parts.map(|(target, path)| (String::from_utf8_lossy(target), &path[1..]));
@@ -70,9 +70,17 @@ fn parse(args: &ShowArgs) -> Result<(String, std::ffi::OsString), Error> {
         }
         _ => {
             let given = one_line(&args.target.to_string_lossy());
-            Err(Error::usage(format!("`{given}` names no path of a task"))
-                .hint("regatta show RUN/TASK:PATH --theirs")
-                .hint(format!("regatta runs show {}", shell_word(&given))))
+            let error = Error::usage(format!("`{given}` names no path of a task"));
+            let is_there = |target: &str| {
+                let given = TargetArgs::from(Some(target.to_owned()));
+                target::find(context, &given).is_ok()
+            };
+            // It may be the name of a run, of a task of the latest run, or a commit.
+            let of_latest = format!("@/{given}");
+            let named = [given.as_str(), of_latest.as_str()].into_iter().find(|it| is_there(it));
+            let named = named.map(|target| format!("regatta runs show {}", shell_word(target)));
+            let instead = named.unwrap_or_else(|| format!("git show {}", shell_word(&given)));
+            Err(error.hint("regatta show RUN/TASK:PATH --theirs").hint(instead))
         }
     }
 }

@@ -5,7 +5,7 @@
 use config::DataPaths;
 use protocol::{RunName, ThinkingLevel};
 
-use super::typed_options::{split_for, with_options};
+use super::typed_options::{most_targets, split_for, with_options};
 
 use crate::args::public_grammar;
 use crate::commands::recorded_run;
@@ -21,7 +21,11 @@ pub(crate) fn with_words(text: &str, words: &[&str]) -> Vec<String> {
             false => split_for(line, rest),
         };
         let words = [first, &rest].concat();
-        let filled = filled(line, |place| from_words(place, &words));
+        let most = most_targets(line);
+        let filled = filled(line, |place| match place {
+            "RUN" | "RUN/TASK" => targets(&rest, most),
+            place => from_words(place, &words),
+        });
         filled.into_iter().map(move |line| with_options(&line, &options)).collect::<Vec<_>>()
     };
     text.lines().flat_map(fill).collect()
@@ -80,6 +84,15 @@ pub(crate) fn level(word: &str) -> Option<&'static str> {
     }
 }
 
+/// Returns the run that words name, with the tasks behind it. A command that takes fewer of them than these, at
+/// `most`, gets none: without its tasks it would be about the whole run.
+fn targets(words: &[&str], most: usize) -> Option<String> {
+    let at = words.iter().position(|word| may_be_target(word))?;
+    let is_option = |word: &&&str| word.starts_with('-');
+    let named: Vec<_> = words[at..].iter().filter(|word| !is_option(word)).copied().collect();
+    (named.len() <= most).then(|| shell_words(&named))
+}
+
 /// Returns what the words of a command have for a place.
 fn from_words(place: &str, words: &[&str]) -> Option<String> {
     let rest = words.get(1..).unwrap_or_default();
@@ -87,12 +100,10 @@ fn from_words(place: &str, words: &[&str]) -> Option<String> {
     match place {
         "WORDS" => Some(shell_words(words)),
         "LINE" => Some(shell_word(&shell_words(words))),
-        "RUN" | "RUN/TASK" => {
-            rest.iter().find(|word| may_be_target(word)).map(|word| shell_word(word))
-        }
         "SENTENCE" if rest.is_empty() || has_options => None,
         "SENTENCE" => Some(shell_word(&words.join(" "))),
         "QUOTED" => quoted(rest),
+        "FIRST" => rest.first().filter(|word| !word.starts_with('-')).map(|word| shell_word(word)),
         "PROMPT" if quoted(rest).is_some() => quoted(rest),
         _ if rest.is_empty() || has_options => None,
         _ => Some(shell_word(&rest.join(" "))),
@@ -124,6 +135,7 @@ fn from_value(place: &str, value: &str) -> Option<String> {
         }),
         "RUN" => may_be_target(value).then(|| shell_word(value)),
         "LEVEL" | "high" => level(value).map(str::to_owned),
+        "EXCLUDED" => Some(shell_word(&format!(":(exclude){value}"))),
         "SIGN" => (value.chars().count() == 1).then(|| shell_word(value)),
         // A schema may be typed itself where a file is meant.
         "FILE" if value.starts_with(['{', '[']) => None,
@@ -206,7 +218,10 @@ mod tests {
     fn a_place_has_what_was_typed_for_it_or_stays() {
         for (text, words, expected) in [
             ("show <RUN>\n<RUN/TASK>", &["ls", "-l"][..], "show RUN\nRUN/TASK"),
-            ("diff <RUN/TASK>", &["patch", "-p1", "@/a b"], "diff '@/a b'"),
+            ("regatta diff <RUN/TASK>", &["patch", "-p1", "@/a b"], "regatta diff '@/a b'"),
+            ("regatta discard <RUN/TASK>", &["rm", "@", "a", "b"], "regatta discard @ a b"),
+            ("regatta logs <RUN> --follow", &["tail", "@", "a"], "regatta logs @ a --follow"),
+            ("regatta logs <RUN> --follow", &["tail", "@", "a", "b"], "regatta logs RUN --follow"),
             ("--exec <LINE>", &["make", "a b", "-j4"], r"--exec 'make '\''a b'\'' -j4'"),
             ("-p <PROMPT>", &["ask", "why", "so"], "-p 'why so'"),
             ("-p <PROMPT>", &["ask", "-x", "why"], "-p PROMPT"),

@@ -23,6 +23,9 @@ const EXCLUDING: [(&[&str], &[&str]); 3] = [
 /// The options that choose a session.
 const SESSIONS: &[&str] = &["--continue", "--resume", "--fork", "--no-session"];
 
+/// The place of the files that `--each` names, for `git ls-files`.
+const FILES: &str = "FILES";
+
 /// The program, as it is typed.
 const PROGRAM: &str = "regatta";
 
@@ -32,7 +35,10 @@ fn command_of<'a>(line: &str, grammar: &'a clap::Command) -> Option<(usize, &'a 
     // Before the program may stand variables or another program.
     let start = if line.starts_with(PROGRAM) { 0 } else { line.find(" regatta ")? + 1 };
     let (before, rest) = (&line[..start], &line[start + PROGRAM.len()..]);
-    if !rest.is_empty() && !rest.starts_with(' ') || before.contains([':', '(']) {
+    let mut outside_quotes = before.split('\'').step_by(2);
+    if !rest.is_empty() && !rest.starts_with(' ')
+        || outside_quotes.any(|it| it.contains([':', '(']))
+    {
         return None;
     }
     let (mut end, mut found) = (start + PROGRAM.len(), None);
@@ -59,6 +65,17 @@ pub(crate) fn with_options(line: &str, options: &[TypedOption]) -> String {
     let kept = kept.filter(|option| long(command, &option.name).is_some());
     let kept: Vec<_> = kept.map(|option| format!(" {option}")).collect();
     format!("{before}{}{behind}", kept.concat())
+}
+
+/// Returns how many words the command of a suggestion takes as its run and the tasks of it.
+pub(super) fn most_targets(line: &str) -> usize {
+    let grammar = public_grammar();
+    let Some((_, command)) = command_of(line, &grammar) else { return 1 };
+    let count = |arg: &Arg| match arg.get_action() {
+        clap::ArgAction::Append => usize::MAX,
+        _ => arg.get_num_args().map_or(1, |range| range.max_values()),
+    };
+    command.get_positionals().map(count).fold(0, usize::saturating_add)
 }
 
 /// A command line as it was typed.
@@ -103,8 +120,18 @@ impl TypedLine {
         let grammar = public_grammar();
         let Some((_, command)) = command_of(line, &grammar) else { return line.to_owned() };
         let (typed, note) = line.find(" (").map_or((line, ""), |at| line.split_at(at));
-        let is_exec = typed.contains(" --exec ");
+        let value_of = |name: &str| self.options.iter().find(|option| option.name == name);
+        // What the line does has been typed, so that it needs no TASK.
+        let is_complete = value_of("--exec").or(value_of("--plan")).is_some();
+        let is_exec = typed.contains(" --exec ") || value_of("--exec").is_some();
+        let each = value_of("--each").and_then(|each| each.value.as_deref());
+        if typed.contains(" ls-files FILES ")
+            && each.is_some_and(|each| each.starts_with(['-', '@']))
+        {
+            return "remove the items from the list, before it is read".to_owned();
+        }
         let prompts = self.words.iter().map(String::as_str);
+        let prompts = prompts.filter(|_| !is_exec || each.is_none());
         // One word may be a command with a mistake in it, unless it is an item of a command.
         let prompts = prompts.filter(|word| is_exec || word.contains(char::is_whitespace));
         // What the suggestion has already is the value of an option.
@@ -116,14 +143,16 @@ impl TypedLine {
         let prompts: Vec<_> = prompts.collect();
         let target = self.words.iter().find(|word| may_be_target(word));
         let otherwise = match command.get_name() {
-            "run" if is_exec => "",
+            "run" if is_exec || is_complete => "",
             "run" => "TASK",
             "launch" => "PROMPT",
             _ => "",
         };
         let fill = |word: &str| match word {
             "TASK" | "TASK…" | "PROMPT" | "…" if !prompts.is_empty() => shell_words(&prompts),
+            "TASK" | "TASK…" if is_complete && command.get_name() == "run" => String::new(),
             "TASK…" => "TASK".to_owned(),
+            FILES => each.map(|each| shell_word(&format!(":(glob){each}"))).unwrap_or_default(),
             "…" => otherwise.to_owned(),
             "RUN" | "RUN/TASK" => target.map_or_else(|| word.to_owned(), |it| shell_word(it)),
             word => word.to_owned(),

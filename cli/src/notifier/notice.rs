@@ -1,6 +1,6 @@
 //! The notices about the events of an engine.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use protocol::{
@@ -31,6 +31,8 @@ pub(super) struct Watched {
     folder: PathBuf,
     /// The repositories of the runs that have begun and not ended.
     repositories: BTreeMap<EventScope, String>,
+    /// The runs of subagents, whose questions appear in the sessions of their callers.
+    below: BTreeSet<EventScope>,
     /// The last answers of sessions.
     answers: BTreeMap<EventScope, String>,
 }
@@ -39,13 +41,27 @@ impl Watched {
     /// Returns the state before the first event. Sessions work in `folder`, and each run says where it works.
     pub(super) fn new(folder: &Path) -> Self {
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        Self { folder, repositories: BTreeMap::new(), answers: BTreeMap::new() }
+        Self {
+            folder,
+            repositories: BTreeMap::new(),
+            below: BTreeSet::new(),
+            answers: BTreeMap::new(),
+        }
     }
 
     /// Applies an event. Adds what is to be told to `waiting`, and removes a question that is closed.
     pub(super) fn apply(&mut self, event: &Event, waiting: &mut VecDeque<Notice>) {
         let Some(scope) = &event.scope else { return };
+        if self.below.contains(scope) {
+            if matches!(event.kind, EventKind::RunFinished { .. }) {
+                self.below.remove(scope);
+            }
+            return;
+        }
         match &event.kind {
+            EventKind::RunStarted { caller: Some(_), .. } => {
+                self.below.insert(scope.clone());
+            }
             EventKind::RunStarted { repo, .. } if !repo.is_empty() => {
                 self.repositories.insert(scope.clone(), repo.clone());
             }
@@ -73,7 +89,7 @@ impl Watched {
         match (event, task) {
             (SessionEvent::QuestionAsked { question }, task) => {
                 let more = json!({ "task": task, "question": question });
-                let text = format!("allow {}?", one_line(&question.text));
+                let text = question.form.question("", &one_line(&question.text));
                 let notice = self.notice(text, "question", scope, more);
                 waiting.push_back(Notice { question: Some(question.id), ..notice });
             }
@@ -118,7 +134,7 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Question, RunName, SessionId, Timestamp};
+    use protocol::{Question, RunCaller, RunName, SessionId, Timestamp};
 
     use super::*;
 
@@ -139,6 +155,7 @@ mod tests {
             choices: Vec::new(),
             default: "no".to_owned(),
             tool_call_id: None,
+            form: protocol::QuestionForm::Call,
             deadline_ms: Some(600_000),
             diff: None,
         }
@@ -170,8 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn each_run_is_told_with_its_own_repository_and_a_session_with_the_folder() {
-        let [one, two] = ["r7k3f", "r8k3f"].map(|run| EventScope::Run(run.parse().unwrap()));
+    fn each_run_but_those_of_subagents_is_told_with_its_own_repository_and_a_session_with_the_folder()
+     {
+        let [one, two, below] =
+            ["r7k3f", "r8k3f", "r9k3f"].map(|run| EventScope::Run(run.parse().unwrap()));
         let kind = |kind: Value| serde_json::from_value::<EventKind>(kind).unwrap();
         let begun = |repo: &str| {
             kind(json!({
@@ -179,6 +198,10 @@ mod tests {
                 "isolation": "worktree", "merge": "patch",
             }))
         };
+        let mut of_call = begun("/one");
+        if let EventKind::RunStarted { caller, .. } = &mut of_call {
+            *caller = Some(RunCaller { session: SessionId::generate(), task: None });
+        }
         let totals = json!(protocol::Totals::default());
         let mut ended = json!({ "type": "run_finished", "exit_code": 0 });
         ended.as_object_mut().unwrap().extend(totals.as_object().unwrap().clone());
@@ -189,7 +212,10 @@ mod tests {
         let told = notices(vec![
             (one.clone(), begun("/one")),
             (two.clone(), begun("/two")),
+            (below.clone(), of_call),
+            (below.clone(), asked.clone()),
             (one.clone(), asked),
+            (below, kind(ended.clone())),
             (two, kind(ended.clone())),
             (one, kind(ended)),
             (session, EventKind::SessionEvent { task: None, event: end }),

@@ -49,9 +49,12 @@ pub fn agent_notes(catalog: &AgentCatalog) -> Vec<String> {
         let by = catalog.find(&agent.name).map(place).unwrap_or_default();
         format!("{} of {} is not used: {by} has one of the same name", name(agent), place(agent))
     });
+    let disabled = catalog.disabled.iter().map(|agent| {
+        format!("{} of {} is disabled by `task.disabledAgents`", name(agent), place(agent))
+    });
     let of_agents = catalog.agents.iter().flat_map(|agent| &agent.warnings);
     let warnings = catalog.warnings.iter().chain(of_agents).map(warning);
-    shadowed.chain(warnings).collect()
+    shadowed.chain(disabled).chain(warnings).collect()
 }
 
 /// Returns an agent as a whole.

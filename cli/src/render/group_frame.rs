@@ -137,7 +137,11 @@ mod tests {
             let task: protocol::TaskName = format!("task-{at}").parse().unwrap();
             let scope = Some(EventScope::Run("r7k3f".parse().unwrap()));
             let now = Timestamp::from_millisecond(1_000);
-            let kind = protocol::EventKind::TaskStarted { task, attempt: 1 };
+            let kind = protocol::EventKind::TaskStarted {
+                task,
+                id: protocol::TaskId::generate(),
+                attempt: 1,
+            };
             run.apply(&Event { seq: 2, at: now, scope, kind });
         }
         run

@@ -86,7 +86,10 @@ impl Renderer for GroupRenderer {
             write_event(&mut self.streams.out, event)?;
         }
         let is_first = self.started.is_none();
-        let Some(at) = self.member_of(event) else { return Ok(()) };
+        let Some(at) = self.member_of(event) else {
+            self.subagent_event(event);
+            return Ok(());
+        };
         if let (true, GroupProgress::Lines(_)) = (is_first, &self.progress) {
             let all = repositories(self.members.len());
             let _deaf = writeln!(self.streams.err, "group {} · {all}", self.group);
@@ -123,6 +126,15 @@ impl Renderer for GroupRenderer {
         }
         self.draw(event.at);
         Ok(())
+    }
+
+    fn subagent_event(&mut self, event: &Event) {
+        let GroupProgress::Live(live) = &mut self.progress else { return };
+        for (at, run) in &mut self.runs {
+            if let Some(ended) = run.apply_below(event) {
+                live.note(labelled(LiveNote::Line(ended.line()), &self.members[*at].label));
+            }
+        }
     }
 
     fn note(&mut self, line: &str) {
@@ -172,7 +184,7 @@ impl GroupRenderer {
     /// Returns the index of the repository that an event belongs to.
     fn member_of(&mut self, event: &Event) -> Option<usize> {
         let run = event.run()?;
-        if let EventKind::RunStarted { repo, .. } = &event.kind {
+        if let EventKind::RunStarted { repo, caller: None, .. } = &event.kind {
             let is_it = |member: &GroupMember| member.root.to_string_lossy() == repo.as_str();
             let at = self.members.iter().position(is_it)?;
             self.names.insert(run.clone(), at);

@@ -1,26 +1,22 @@
 //! One frame of the live view as lines of text: a line per running task, and the totals.
 
-use protocol::{LandTime, MergeMode, OwnNeeds, Phase, Timestamp, WorkspaceNeeds};
+use protocol::{LandTime, MergeMode, OwnNeeds, Timestamp, WorkspaceNeeds};
 
-use super::numbers::{count, duration, elapsed, tokens, usage_text};
-use super::printable::{cut, fit, one_line, width};
+use super::numbers::{count, duration, elapsed, usage_text};
+use super::printable::{cut, one_line, width};
 use super::run_view::{RunInfo, RunView};
-use super::task_label::shorten;
-use super::task_view::{RunningTask, TaskStage, TaskView};
+use super::task_lines::{spinner, task_lines};
 use super::terminal::{Meaning, Palette, Size};
-
-/// The states of the spinner.
-const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// The input of a frame besides the run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FrameInput {
+pub struct FrameInput {
     /// The time.
-    pub(super) now: Timestamp,
+    pub now: Timestamp,
     /// The number of the frame, which selects the state of the spinners.
-    pub(super) turn: usize,
+    pub turn: usize,
     /// The size of the terminal.
-    pub(super) size: Size,
+    pub size: Size,
 }
 
 /// Returns the lines of a frame. They leave the last column and the last line of the terminal free.
@@ -134,131 +130,17 @@ pub(super) fn middle_lines(
     columns: usize,
     room: usize,
 ) -> Vec<String> {
-    let running = run.running().len();
     if room == 0 {
         return Vec::new();
     }
-    if running == 0 {
-        let spinner = SPINNER[input.turn % SPINNER.len()];
+    if run.running().len() == 0 {
+        let spinner = spinner(input.turn);
         let landing = run.landing().map(|landing| cut(&format!("  {spinner} {landing}"), columns));
         return landing.into_iter().collect();
     }
-    let shown = if running > room { room - 1 } else { running };
-    let rows: Vec<&TaskView> = run.running().take(shown).collect();
-    let labels: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
-    let labels = shorten(&labels, (columns / 3).clamp(NARROW_LABELS, WIDE_LABELS));
-    let room = Columns::of(&rows, &labels, columns);
-    let lines = rows.iter().zip(&labels).enumerate();
-    let mut lines: Vec<_> =
-        lines.map(|(at, (row, label))| room.line(row, label, at, input)).collect();
-    if shown < running {
-        lines.push(cut(&format!("    and {} more", running - shown), columns));
-    }
-    lines
-}
-
-/// The maximum width of the column of labels, on a terminal of 72 columns and on a very wide one.
-const NARROW_LABELS: usize = 24;
-const WIDE_LABELS: usize = 60;
-
-/// The maximum width of the column of models.
-const MODEL_WIDTH: usize = 18;
-
-/// The minimum widths of a line with a column of models, and of a line with a column of tokens.
-const WITH_MODELS: usize = 76;
-const WITH_TOKENS: usize = 48;
-
-/// The width of the column with the state or the tool of a task.
-const ACTIVITY_WIDTH: usize = 8;
-
-/// The widths of the columns of task lines; 0 for a column that is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Columns {
-    label: usize,
-    model: usize,
-    tokens: usize,
-    all: usize,
-}
-
-impl Columns {
-    /// Returns the columns for `rows` with these labels, in lines that are `all` columns wide.
-    fn of(rows: &[&TaskView], labels: &[String], all: usize) -> Self {
-        let widest = |width: &dyn Fn(&TaskView) -> usize| rows.iter().map(|row| width(row)).max();
-        let label = labels.iter().map(|label| width(label)).max().unwrap_or(0);
-        let model = widest(&|row| model(row).map_or(0, |model| width(&model))).unwrap_or(0);
-        let with_tokens = rows.iter().any(|row| row.model.is_some() || row.used.is_some());
-        Self {
-            label,
-            model: if all < WITH_MODELS { 0 } else { model.min(MODEL_WIDTH) },
-            tokens: if all < WITH_TOKENS || !with_tokens { 0 } else { 6 },
-            all,
-        }
-    }
-
-    /// Returns the line of the task at index `at`.
-    fn line(&self, row: &TaskView, label: &str, at: usize, input: FrameInput) -> String {
-        let TaskStage::Running(running) = &row.stage else { return String::new() };
-        let spinner = SPINNER[(input.turn + 3 * at) % SPINNER.len()];
-        let (activity, said) = activity(row, running, input.now);
-        let mut begin = format!("  {spinner} {}  ", fit(label, self.label));
-        if self.model > 0 {
-            begin.push_str(&fit(&model(row).unwrap_or_default(), self.model));
-            begin.push_str("  ");
-        }
-        begin.push_str(&fit(&activity, ACTIVITY_WIDTH));
-        begin.push_str("  ");
-        let mut end = String::new();
-        if self.tokens > 0 {
-            let used = row.used.map(|used| tokens(used.tokens())).unwrap_or_default();
-            end = format!("  {used:>0$}", self.tokens);
-        }
-        end.push_str(&format!("  {:>6}", duration(elapsed(running.since, input.now))));
-        let room = self.all.saturating_sub(width(&begin) + width(&end));
-        cut(&format!("{begin}{}{end}", fit(&said, room)), self.all)
-    }
-}
-
-/// Returns what a task is doing: a word, and details.
-fn activity(row: &TaskView, running: &RunningTask, now: Timestamp) -> (String, String) {
-    let title = || one_line(&row.title);
-    if let (Some(wait), Phase::Working) = (&running.wait, running.phase)
-        && wait.until > now
-    {
-        let provider = row.model.as_deref().and_then(|model| model.split('/').next());
-        let provider = one_line(provider.unwrap_or("its provider"));
-        let more = elapsed(now, wait.until).div_ceil(1000);
-        let why = one_line(&wait.why);
-        return ("waits".to_owned(), format!("for {provider}, {more}s more: {why}"));
-    }
-    let said = running.line.as_deref().and_then(last_part);
-    let word = match (running.phase, &running.tool, &row.model) {
-        (Phase::Preparing, ..) => "prepares",
-        (Phase::SettingUp, ..) => "sets up",
-        (Phase::Working, Some(tool), _) => {
-            return (one_line(tool), said.unwrap_or_default());
-        }
-        (Phase::Working, None, Some(_)) if running.is_answering => "answers",
-        (Phase::Working, None, Some(_)) => "thinks",
-        (Phase::Working, None, None) => "works",
-        (Phase::Stopping, ..) => "stops",
-        (Phase::Capturing, ..) => "captures",
-    };
-    (word.to_owned(), said.unwrap_or_else(title))
-}
-
-/// Returns the last part of a line that rewrites itself with `\r`, which is what a terminal shows.
-fn last_part(line: &str) -> Option<String> {
-    line.split('\r').rfind(|part| !part.trim().is_empty()).map(|part| one_line(part.trim()))
-}
-
-/// Returns the short name of a task's model: the part after the last slash. The id of a scripted model is a
-/// file.
-fn model(row: &TaskView) -> Option<String> {
-    let model = row.model.as_deref()?;
-    match model.starts_with("offline/") {
-        true => Some("scripted".to_owned()),
-        false => model.rsplit('/').next().map(one_line),
-    }
+    let Some(head) = run.head() else { return Vec::new() };
+    let rows = run.subagents().below_tasks(&head.run, run.running());
+    task_lines(&rows, input, columns, room)
 }
 
 /// The maximum width of the bar, in columns.

@@ -30,7 +30,9 @@ mod run_questions;
 mod run_view;
 mod session_json;
 mod short_error;
+mod subagent_tree;
 mod task_label;
+mod task_lines;
 mod task_outcome;
 mod task_table;
 mod task_view;
@@ -53,7 +55,7 @@ pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_line
 #[cfg(test)]
 pub use line_wrap::too_long;
 pub use line_wrap::wrapped;
-pub use live_frame::run_conditions;
+pub use live_frame::{FrameInput, run_conditions};
 pub use missing_command::{CommandFinder, failure_reason};
 pub use next_commands::{CommandHints, FailedWork};
 pub use next_commands::{LandedTasks, TasksToRetry, branch_of, closing_lines};
@@ -76,13 +78,17 @@ pub use renderer::{OutputStreams, Renderer, renderer, table_renderer};
 pub use run_view::{RunInfo, RunView};
 pub use session_json::SessionJson;
 pub use short_error::short_error;
+pub use subagent_tree::{EndedSubagent, SubagentTree};
 pub use task_label::shorten;
+pub use task_lines::{TaskRow, task_lines};
 pub use task_outcome::{OutcomeLine, outcome_line, retry_time_note};
 pub use task_table::{CapturePresence, Table, TableRow, TableRows, outcome_counts, write_table};
 pub use task_view::{ProviderWait, RunningTask, TaskStage, TaskView};
 pub use terminal::{ColorEnv, OutputOptions, TermCapability, Terminal, View};
 pub use terminal::{Meaning, Palette};
 pub use terminal::{OutputWidth, Size};
+#[cfg(test)]
+pub use test_terminal::run_started;
 pub use three_way::three_way_lines;
 pub use transcript::{call_summary, result_of, transcript};
 pub use unverified::{unverified, unverified_lines, unverified_text};

@@ -23,14 +23,14 @@ pub fn question_keys(question: &Question) -> String {
     one_line(&keys.join(" · "))
 }
 
-/// Returns the lines of a question on a terminal of this size. They begin with `begin`, which is printable,
-/// and end with `end`. The keys stand behind what is asked if there is room, and below it otherwise.
+/// Returns the lines of a question on a terminal of this size. `label`, which is printable, says of whom it is,
+/// and they end with `end`. The keys stand behind what is asked if there is room, and below it otherwise.
 #[must_use]
-pub fn question_text(begin: &str, question: &Question, end: &str, size: Size) -> Vec<String> {
+pub fn question_text(label: &str, question: &Question, end: &str, size: Size) -> Vec<String> {
     let Size { columns, rows } = size;
     let asked: Vec<_> = question.text.lines().map(one_line).collect();
     let indent = if columns > 8 * INDENT.len() { format!("\n{INDENT}") } else { "\n".to_owned() };
-    let asked = format!("{begin}{}?", asked.join(&indent));
+    let asked = question.form.question(label, &asked.join(&indent));
     let keys = format!("{}{end}", question_keys(question));
     if asked.lines().count() == 1 && width(&asked) + 1 + width(&keys) <= columns {
         return vec![format!("{asked} {keys}")];
@@ -91,13 +91,14 @@ mod tests {
             choices: choices.map(|(id, key)| choice(id, key)).to_vec(),
             default: "no".to_owned(),
             tool_call_id: None,
+            form: protocol::QuestionForm::Call,
             deadline_ms: None,
             diff: None,
         }
     }
 
     fn lines(text: &str, columns: usize, rows: usize) -> Vec<String> {
-        question_text("allow ", &question(text), "", Size { columns, rows })
+        question_text("", &question(text), "", Size { columns, rows })
     }
 
     const KEYS: &str = "y once · s session · a always · n no · d details";

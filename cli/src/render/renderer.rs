@@ -6,28 +6,21 @@ use std::io::{self, Write};
 use indicatif::ProgressDrawTarget;
 use protocol::{Event, EventKind, QuestionId, Timestamp};
 
-use self::rows::{
-    failed_work, has_landed, kept_reason, left_out_files, only_answer, table_row, task_answer,
-    unverified_work, why_it_failed,
-};
-use super::answers::{Answers, write_answers, write_whole};
+use self::rows::has_landed;
 use super::event_line::event_line;
 use super::line_wrap::wrapped;
 use super::live_notes::live_notes;
 use super::live_view::LiveView;
-use super::missing_command::CommandFinder;
-use super::next_commands::{CommandHints, LandedTasks, TasksToRetry, branch_of, closing_lines};
-use super::printable::one_line;
+use super::next_commands::CommandHints;
 use super::progress_lines::ProgressLines;
 use super::run_questions::{QuestionKey, RunQuestions};
-use super::run_view::{EndCounts, RunView};
-use super::task_table::{Table, TableRows, write_table};
-use super::task_view::TaskStage;
+use super::run_view::RunView;
+use super::subagent_tree::EndedSubagent;
 use super::terminal::{ProgressMode, View, stderr_size};
-use super::unverified::unverified_lines;
 use crate::args::{Form, Verbosity};
-use regatta::text::{left_out_lines, rescue_line};
+use regatta::text::rescue_line;
 
+mod report;
 mod rows;
 
 /// Displays a run to the user who started it.
@@ -37,6 +30,14 @@ pub trait Renderer: Send {
     /// # Errors
     /// Standard output cannot be written. Errors of standard error are ignored.
     fn event(&mut self, event: &Event) -> io::Result<()>;
+
+    /// Returns whether subagents are displayed, which then need the events of their runs.
+    fn shows_subagents(&self) -> bool {
+        false
+    }
+
+    /// Applies an event of any run of the engine, and displays it if it is one of subagents.
+    fn subagent_event(&mut self, _event: &Event) {}
 
     /// Prints a note to standard error that is not part of any event. The note must be printable.
     fn note(&mut self, line: &str);
@@ -167,6 +168,17 @@ impl Renderer for RunRenderer {
         }
     }
 
+    fn shows_subagents(&self) -> bool {
+        matches!(self.progress, ProgressDisplay::Live(_))
+    }
+
+    fn subagent_event(&mut self, event: &Event) {
+        let ended = self.run.apply_below(event);
+        if let (Some(ended), ProgressDisplay::Live(live)) = (ended, &mut self.progress) {
+            live.print(&ended.line());
+        }
+    }
+
     fn note(&mut self, line: &str) {
         match &mut self.progress {
             ProgressDisplay::Live(live) => live.remark(line),
@@ -290,6 +302,11 @@ impl RunRenderer {
         self.run.apply(event);
     }
 
+    /// Applies an event of another run. Returns the subagent that has ended with it.
+    pub(super) fn apply_below(&mut self, event: &Event) -> Option<EndedSubagent> {
+        self.run.apply_below(event)
+    }
+
     /// Writes the result of the run to `out`.
     ///
     /// # Errors
@@ -299,87 +316,6 @@ impl RunRenderer {
         let written = self.report();
         std::mem::swap(&mut self.streams.out, out);
         written
-    }
-
-    fn report(&mut self) -> io::Result<()> {
-        let Some(head) = self.run.head() else { return Ok(()) };
-        if let Some(answer) = only_answer(&self.run) {
-            write_whole(&mut self.streams.out, answer)?;
-            return self.streams.out.flush();
-        }
-        let quiet = self.view.verbosity == Verbosity::Quiet;
-        let finder =
-            self.hints.as_ref().map(|hints| CommandFinder::of(hints, &head.carried, &head.setups));
-        let rows = self.run.rows().iter().map(|row| table_row(row, finder.as_ref()));
-        let table = Table {
-            rows: rows.collect(),
-            ms: self.run.end().map(|(totals, _)| totals.ms),
-            room: self.view.room(),
-            palette: self.view.palette,
-            rows_shown: if quiet { TableRows::Problems } else { TableRows::Folded },
-            all: self
-                .hints
-                .as_ref()
-                .map(|hints| hints.command(&format!("runs show {} --all", head.run))),
-        };
-        let room = self.view.room();
-        let out = &mut self.streams.out;
-        let block = |out: &mut dyn Write, lines: &[String]| match lines {
-            [] => Ok(()),
-            lines => writeln!(out, "\n{}", wrapped(&lines.join("\n"), room)),
-        };
-        if let (Some(label), false) = (&head.label, quiet) {
-            let title = format!("run {} · {}", head.run, one_line(label));
-            writeln!(out, "{}", wrapped(&title, room))?;
-        }
-        write_table(out, &table)?;
-        let left_out: Vec<_> = self.run.rows().iter().filter_map(left_out_files).collect();
-        if !quiet {
-            block(out, &left_out_lines(&left_out))?;
-        }
-        let unverified: Vec<_> = self.run.rows().iter().filter_map(unverified_work).collect();
-        block(out, &unverified_lines(&unverified))?;
-        write_answers(
-            out,
-            &Answers {
-                run: &head.run,
-                answers: self.run.rows().iter().filter_map(task_answer).collect(),
-                hints: self.hints.as_ref(),
-                room,
-                palette: self.view.palette,
-            },
-        )?;
-        if let (Some(hints), Some(finder), false, Closing::Lines) =
-            (&self.hints, &finder, quiet, self.closing)
-        {
-            let mut lines = closing_lines(
-                &head.run,
-                head.merge,
-                &LandedTasks {
-                    count: self.run.rows().iter().filter(|row| has_landed(row)).count(),
-                    branch: self.run.rows().iter().find_map(|row| match &row.stage {
-                        TaskStage::Ended { landing, .. } => branch_of(landing.as_ref()),
-                        _ => None,
-                    }),
-                    onto: head.onto.as_deref(),
-                },
-                &self.run.rows().iter().filter_map(kept_reason).collect::<Vec<_>>(),
-                &self
-                    .run
-                    .rows()
-                    .iter()
-                    .filter_map(|row| failed_work(row, finder))
-                    .collect::<Vec<_>>(),
-                hints,
-            );
-            let reasons = self.run.rows().iter().filter_map(why_it_failed);
-            lines.extend(finder.lines(reasons));
-            let EndCounts { failed, cancelled, .. } = self.run.ended();
-            let retry = TasksToRetry { failed, cancelled, interrupted: 0 };
-            lines.extend(retry.line(&head.run, hints));
-            block(out, &lines)?;
-        }
-        out.flush()
     }
 }
 

@@ -85,8 +85,8 @@ impl RunQuestions {
             1 => String::new(),
             open => format!(" ({} more)", open - 1),
         };
-        let begin = cut(&format!("allow {}: ", task), size.columns / 3);
-        let lines = question_text(&begin, question, &more, size);
+        let label = cut(&format!("{task}: "), size.columns / 3);
+        let lines = question_text(&label, question, &more, size);
         lines.iter().map(|line| palette.paint(Meaning::Kept, line)).collect()
     }
 
@@ -128,6 +128,7 @@ mod tests {
             choices: vec![choice("once", 'y'), choice("no", 'n')],
             default: "no".to_owned(),
             tool_call_id: Some(call.to_owned()),
+            form: protocol::QuestionForm::Call,
             deadline_ms: Some(600_000),
             diff: None,
         }

@@ -9,6 +9,7 @@ use protocol::{
 use serde_json::Value;
 
 use super::answer::{Answer, AnswerPart};
+use super::subagent_tree::{EndedSubagent, SubagentTree};
 use super::task_view::{ProgressReport, RunningTask, TaskStage, TaskView};
 
 /// The state of a run.
@@ -20,6 +21,7 @@ pub struct RunView {
     running: BTreeSet<usize>,
     ended: EndCounts,
     landing: Option<String>,
+    subagents: SubagentTree,
     end: Option<(Totals, ExitCode)>,
 }
 
@@ -112,7 +114,12 @@ impl RunView {
                 row.title.clone_from(title);
                 row.model.clone_from(model);
             }
-            EventKind::TaskStarted { task, .. } => self.enter(task, event.at, Phase::Preparing),
+            EventKind::TaskStarted { task, id, .. } => {
+                if let Some(run) = event.run() {
+                    self.subagents.may_call(*id, run, task);
+                }
+                self.enter(task, event.at, Phase::Preparing);
+            }
             EventKind::WorkspaceReady { task, .. } | EventKind::WorkspaceSetUp { task, .. } => {
                 self.enter(task, event.at, Phase::Working);
             }
@@ -164,6 +171,17 @@ impl RunView {
             | EventKind::ContractReminded { .. } => {}
             EventKind::TaskCaptured { task, captured } => self.capture(task, captured),
         }
+    }
+
+    /// Applies an event of another run, which may be one of subagents. Returns the task of it that has ended.
+    pub fn apply_below(&mut self, event: &Event) -> Option<EndedSubagent> {
+        self.subagents.apply(event)
+    }
+
+    /// Returns the subagents of the tasks.
+    #[must_use]
+    pub fn subagents(&self) -> &SubagentTree {
+        &self.subagents
     }
 
     /// Returns the facts of the run, once it has started.

@@ -49,6 +49,8 @@ pub struct RunningTask {
     pub line: Option<String>,
     /// The tool that the task's model has called.
     pub tool: Option<String>,
+    /// The number of tokens that the model has used, as the task has reported last.
+    pub tokens: Option<u64>,
     /// The wait before the next request, if there is one.
     pub wait: Option<ProviderWait>,
     /// Whether the text of an answer arrives.
@@ -75,7 +77,7 @@ pub(super) struct ProgressReport<'a> {
 impl RunningTask {
     /// Returns the state of a task that starts.
     pub(super) fn from(since: Timestamp, phase: Phase) -> Self {
-        Self { since, phase, line: None, tool: None, wait: None, is_answering: false }
+        Self { since, phase, line: None, tool: None, tokens: None, wait: None, is_answering: false }
     }
 
     /// Applies a progress event.
@@ -85,6 +87,7 @@ impl RunningTask {
             // Only a model reports tokens. Without a tool it is thinking, so that the previous tool
             // and line are cleared.
             Some(_) => {
+                self.tokens = progress.tokens;
                 self.tool = progress.tool.cloned();
                 self.line = progress.line.cloned();
             }
@@ -116,6 +119,19 @@ impl RunningTask {
 }
 
 impl TaskView {
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.stage, TaskStage::Running(_))
+    }
+
+    /// Returns the number of tokens that the model has used so far, if it is known.
+    pub(super) fn tokens(&self) -> Option<u64> {
+        let reported = match &self.stage {
+            TaskStage::Running(running) => running.tokens,
+            TaskStage::Queued | TaskStage::Ended { .. } => None,
+        };
+        self.used.map(|used| used.tokens()).or(reported)
+    }
+
     /// Adds the usage of a message of the task's session.
     pub(super) fn add_usage(&mut self, event: &SessionEvent) {
         if let SessionEvent::MessageEnd { message: Message::Assistant(answer) } = event {

@@ -16,7 +16,7 @@ use super::terminal::{Palette, Size};
 pub(super) const SIZE: Size = Size { columns: 80, rows: 24 };
 
 /// Returns the first event of a run in workspaces, which lands patches.
-pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
+pub fn run_started(tasks: usize, jobs: usize) -> EventKind {
     EventKind::RunStarted {
         label: None,
         repo: "/repo".to_owned(),
@@ -32,6 +32,7 @@ pub(super) fn run_started(tasks: usize, jobs: usize) -> EventKind {
         own_needs: protocol::OwnNeeds::default(),
         verify: Vec::new(),
         retry_of: None,
+        caller: None,
     }
 }
 

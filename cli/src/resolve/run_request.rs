@@ -142,19 +142,53 @@ fn prompt_request(args: &RunArgs) -> Result<RunRequest, Error> {
 /// Refuses what is meant as an argument of the command, and would be an item: `--exec rustfmt {}`, and the only
 /// file behind a command of one word.
 fn refuse_argument(script: &str, words: &[String]) -> Result<(), Error> {
+    if let Some(at) = words.iter().position(|word| word.starts_with(":::")) {
+        let items: Vec<_> = words.iter().skip(at + 1).map(String::as_str).collect();
+        let script = shell_word(&script.replace("{}", "{{item}}"));
+        let is_list = words[at].starts_with("::::");
+        let hint = match items.first().filter(|_| is_list) {
+            Some(list) => {
+                format!("regatta run --each {} --exec {script}", shell_word(&format!("@{list}")))
+            }
+            None => format!("regatta run --exec {script} {}", shell_words(&items)),
+        };
+        return Err(Error::usage(format!("`{}` would be an item", one_line(&words[at])))
+            .because("the items stand behind the command")
+            .hint(hint));
+    }
     let is_one_word = !script.trim().contains(char::is_whitespace);
     if !is_one_word || script.contains("{{") || script.contains("REGATTA_ITEM") {
         return Ok(());
     }
     let is_place = |word: &String| word.contains("{}") || word.contains("{{");
     let is_argument = |word: &&String| word.starts_with('-') || Path::new(word).exists();
-    let place = words.iter().find(|word| is_place(word));
-    let Some(word) = place.or_else(|| words.iter().find(is_argument)) else { return Ok(()) };
+    let place = words.iter().rposition(is_place);
+    let Some(word) = place.map(|at| &words[at]).or_else(|| words.iter().find(is_argument)) else {
+        return Ok(());
+    };
     let error = Error::usage(format!("`{}` is behind the command, not in it", one_line(word)))
         .because("--exec takes the whole command as one word; what follows are items");
     let with_item = shell_word(&format!("{script} {{{{item}}}}"));
-    if place.is_some() {
-        return Err(error.hint(format!("regatta run --each '**/*' --exec {with_item}")));
+    if let Some(at) = place {
+        let (arguments, items) = words.split_at(at + 1);
+        let quoted = |word: &String| match word.replace("{}", "{{item}}") {
+            word if word.contains(char::is_whitespace) && !word.contains(['"', '$', '`', '\\']) => {
+                format!("\"{word}\"")
+            }
+            word if word
+                .contains(|it: char| !it.is_ascii_alphanumeric() && !"{}.,_-/:=".contains(it)) =>
+            {
+                shell_word(&word)
+            }
+            word => word,
+        };
+        let arguments = arguments.iter().map(quoted).collect::<Vec<_>>().join(" ");
+        let command = shell_word(&format!("{script} {arguments}"));
+        let items: Vec<_> = items.iter().map(String::as_str).collect();
+        return Err(error.hint(match items.as_slice() {
+            [] => format!("regatta run --each SPEC --exec {command}"),
+            items => format!("regatta run --exec {command} {}", shell_words(items)),
+        }));
     }
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let whole = shell_words(&[&[script], words.as_slice()].concat());

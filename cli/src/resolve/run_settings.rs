@@ -7,7 +7,8 @@ use std::path::Path;
 use config::{Setting, Settings};
 use exec::EnvironmentRules;
 use protocol::{
-    Approvals, CommitStyle, IsolationMode, MergeMode, TaskLimits, TaskNeeds, WorkspaceNeeds,
+    Approvals, CommitStyle, IsolationMode, MergeMode, ServerChoice, TaskLimits, TaskNeeds,
+    WorkspaceNeeds,
 };
 
 use crate::args::{LimitSetting, RunArgs};
@@ -103,6 +104,14 @@ pub(super) fn limits(
         return Err(Error::usage("`--limit wall` must be longer than 0").hint("--limit wall=20m"));
     }
     Ok(limits)
+}
+
+/// Returns the MCP servers of the tasks.
+pub(super) fn servers(args: &RunArgs, plan: Option<&Plan>) -> ServerChoice {
+    match args.servers.is_empty() {
+        true => plan.and_then(|plan| plan.servers.clone()).unwrap_or_default(),
+        false => args.servers.as_slice().into(),
+    }
 }
 
 /// Returns what each workspace needs besides the files of the repository.

@@ -7,15 +7,15 @@ use std::path::Path;
 use engine::ports::Schemas;
 use protocol::{
     Agent, Approvals, BranchOwner, ChangeDemand, Command, CommitStyle, CommitSubjects,
-    IsolationMode, LandTime, MergeMode, RunId, RunSpec, StackBranch, TaskId, TaskLimits, TaskName,
-    TaskNeeds, TaskSpec, Work, WorkspaceKind,
+    IsolationMode, LandTime, MergeMode, RunId, RunSpec, ServerChoice, StackBranch, TaskId,
+    TaskLimits, TaskName, TaskNeeds, TaskSpec, Work, WorkspaceKind,
 };
 use serde_json::Value;
 
 use super::Defaults;
 use super::check::{check, has_model};
 use super::run_request::{RunRequest, TaskSource};
-use super::run_settings::{limits, needs, pass_env, task_needs, union};
+use super::run_settings::{limits, needs, pass_env, servers, task_needs, union};
 use super::verification::verify_spec;
 use crate::args::{LandChoice, MergeChoice, RunArgs};
 use regatta::each::{
@@ -85,7 +85,8 @@ pub fn resolve(
     let fallback = planned.and_then(|plan| plan.fallback.as_deref());
     let mode = args.approval_mode.or(defaults.approvals.mode);
     let approvals = Approvals { mode, ..defaults.approvals.clone() };
-    let models = ModelDefaults { selection, context, fallback, approvals };
+    let servers = servers(args, planned);
+    let models = ModelDefaults { selection, context, fallback, approvals, servers };
     let place = (subfolder, isolation);
     let specs = tasks.specs(args, &models, defaults.limits, schema.as_ref(), place)?;
     let suits = if specs.iter().any(has_model) { AT_ONCE } else { cores };
@@ -158,6 +159,7 @@ struct ModelDefaults<'a> {
     /// The fallbacks that the plan names.
     fallback: Option<&'a [ModelChoice]>,
     approvals: Approvals,
+    servers: ServerChoice,
 }
 
 impl ModelDefaults<'_> {
@@ -174,7 +176,7 @@ impl ModelDefaults<'_> {
             context,
             approvals,
             subagent: None,
-            servers: Default::default(),
+            servers: self.servers.clone(),
         }))
     }
 }

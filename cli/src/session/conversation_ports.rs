@@ -43,6 +43,7 @@ pub(crate) struct SessionPorts {
     images: ImageSizes,
     shell: UserShell,
     approvals: SessionApprovals,
+    disabled_agents: Vec<String>,
     /// `None` if it cannot be opened. Then the prompts of this conversation are all there are.
     history: Option<PromptHistory>,
 }
@@ -80,6 +81,7 @@ impl SessionPorts {
             images,
             shell,
             approvals,
+            disabled_agents: app.settings.disabled_agents.value.clone(),
             history,
         }
     }
@@ -93,8 +95,9 @@ impl SessionPorts {
 }
 
 /// Returns the agents that there are in a folder, as a text.
-fn agents_of(places: &DataPaths, folder: &Path) -> String {
+fn agents_of(places: &DataPaths, folder: &Path, disabled: &[String]) -> String {
     let catalog = config::agents::discover(places, &project_root(folder), folder);
+    let catalog = catalog.without(disabled);
     let table = agent_table(&catalog, Terminal::here().stdout_room());
     let notes = agent_notes(&catalog);
     [&[table.trim_end().to_owned()], &notes[..]].concat().join("\n")
@@ -143,7 +146,8 @@ impl ConversationPorts for SessionPorts {
 
     fn agents(&self) -> BoxFuture<'static, String> {
         let (places, folder) = (self.places.clone(), self.folder.clone());
-        let listed = tokio::task::spawn_blocking(move || agents_of(&places, &folder));
+        let disabled = self.disabled_agents.clone();
+        let listed = tokio::task::spawn_blocking(move || agents_of(&places, &folder, &disabled));
         Box::pin(async move { listed.await.unwrap_or_default() }) // it does not panic
     }
 

@@ -233,7 +233,7 @@ impl SessionSwitch<'_> {
         notes.extend(context_files(&plan.spec.system).map(|read| format!("it has read {read}")));
         notes.extend(plan.notes);
         let tools = ToolSetup { mode: self.mode.clone(), ..plan.tools };
-        let opened = self.engine.open_session(plan.spec, tools.answered_by(Answerer::Client)).await;
+        let opened = self.engine.open_session(plan.spec, tools.answered_by(Answerer::Person)).await;
         let (session, events) = opened.map_err(|refused| match refused {
             OpenSessionError::Failed(why) if why.message.contains("has it open") => {
                 NotOpened::InUse(log.path.clone())

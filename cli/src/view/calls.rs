@@ -40,9 +40,14 @@ impl EndedCall {
         let Some(result) = &self.result else { return lines };
         let details = result.details.as_ref();
         let diff = details.and_then(|details| details.get("diff")?.as_str());
-        let body = match diff {
-            Some(diff) if !self.is_error => diff_lines(diff, CHANGE_LINES),
-            _ => self.output_lines(result),
+        let shown = || Builtins::shown_result(&self.call.name, details?);
+        let body = match (diff, self.is_error) {
+            (Some(diff), false) => diff_lines(diff, CHANGE_LINES),
+            (None, false) => match shown() {
+                Some(lines) => folded(&lines.join("\n"), LeftOut::End, CHANGE_LINES, DIM),
+                None => self.output_lines(result),
+            },
+            (_, true) => self.output_lines(result),
         };
         lines.extend(body.into_iter().map(|line| indented(line, columns)));
         lines
@@ -64,7 +69,7 @@ impl EndedCall {
             true => short_error(&self.call.name, &text, result.details.as_ref()),
             false => &text,
         };
-        folded(text, part, style)
+        folded(text, part, OUTPUT_LINES, style)
     }
 }
 
@@ -75,14 +80,14 @@ enum LeftOut {
     End,
 }
 
-/// Returns a part of a text, and a line that counts the others.
-fn folded(text: &str, part: LeftOut, style: Style) -> Vec<Line<'static>> {
+/// Returns at most so many lines of a text, and a line that counts the others.
+fn folded(text: &str, part: LeftOut, most: usize, style: Style) -> Vec<Line<'static>> {
     let all: Vec<&str> = text.trim_end().lines().collect();
-    let more = all.len().saturating_sub(OUTPUT_LINES);
+    let more = all.len().saturating_sub(most);
     let left_out = Line::styled(format!("… {more} more lines, in the session's log"), DIM);
     let shown = match part {
         LeftOut::Begin => &all[more..],
-        LeftOut::End => &all[..all.len().min(OUTPUT_LINES)],
+        LeftOut::End => &all[..all.len().min(most)],
     };
     let shown = shown.iter().map(|line| Line::styled(one_line(line), style));
     match (more, part) {
@@ -132,7 +137,7 @@ pub(super) fn ran_lines(ran: &BashExecution, columns: usize) -> Vec<Line<'static
     if end.is_some() {
         first = first.patch_style(BAD);
     }
-    let mut body = folded(&ran.output, LeftOut::Begin, DIM);
+    let mut body = folded(&ran.output, LeftOut::Begin, OUTPUT_LINES, DIM);
     body.extend(end.map(|end| Line::styled(end, BAD)));
     let body = body.into_iter().map(|line| indented(line, columns));
     // A path that is cut leads nowhere, so it takes as many rows as it needs.

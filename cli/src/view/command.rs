@@ -1,5 +1,6 @@
 //! The commands of the view: what begins with `/`.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use config::nearest;
@@ -8,6 +9,7 @@ use protocol::{ApprovalMode, ThinkingLevel};
 use super::key_help::{KEYS, LINE_KEYS};
 use super::slash_elsewhere;
 use super::state::IsolationState;
+use super::subagents::TreeMode;
 use crate::render::one_line;
 
 /// A command.
@@ -36,6 +38,10 @@ pub(super) enum Command {
     Approvals(Option<ApprovalMode>),
     /// List the agents to which the model can give tasks.
     Agents,
+    /// Change how many subagents work at the same time, or show that.
+    Jobs(Option<NonZeroUsize>),
+    /// Change how much of the subagents is displayed, or say it.
+    Tasks(Option<TreeMode>),
     /// Show the work of an isolated session.
     Diff,
     /// Land it.
@@ -87,6 +93,8 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("cost", "", "prints tokens and cost, and how full the context is"),
     ("approvals", "[MODE]", "changes which calls are asked about; lists that and the rules"),
     ("agents", "", "lists the agents to which the model can give tasks"),
+    ("jobs", "[N]", "changes how many subagents work at once; prints that"),
+    ("tasks", "[MODE]", "shows the subagents at work: off, compact or verbose"),
     ("quit", "", "leaves; the session can be continued"),
 ];
 
@@ -147,7 +155,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
     let value = value.trim();
     let given = Some(value.to_owned()).filter(|it| !it.is_empty());
     if !all_names().chain(SYNONYMS).any(|command| command == name) {
-        return Some(Err(unknown(name)));
+        return Some(Err(unknown(name, value)));
     }
     let command = match name {
         "model" => Ok(Command::Model(given)),
@@ -159,6 +167,21 @@ pub(super) fn parse(text: &str) -> Option<Result<Command, String>> {
             let mode = ApprovalMode::named(&name).map(|mode| Command::Approvals(Some(mode)));
             mode.ok_or_else(|| {
                 format!("no such mode: `{}`; try ask, write or yolo", one_line(&name))
+            })
+        }),
+        "jobs" => {
+            let jobs = given.map(|number| {
+                let invalid = || {
+                    format!("`/jobs` needs a whole number from 1 on, not `{}`", one_line(&number))
+                };
+                number.parse().map_err(|_no_number| invalid())
+            });
+            jobs.transpose().map(Command::Jobs)
+        }
+        "tasks" => given.map_or(Ok(Command::Tasks(None)), |name| {
+            let mode = TreeMode::named(&name).map(|mode| Command::Tasks(Some(mode)));
+            mode.ok_or_else(|| {
+                format!("no such mode: `{}`; try off, compact or verbose", one_line(&name))
             })
         }),
         "compact" => Ok(Command::Compact(given)),
@@ -223,8 +246,14 @@ fn no_path(name: &str) -> Option<String> {
 }
 
 /// Returns what to type in place of a command that there is not.
-fn unknown(name: &str) -> String {
-    let instead = slash_elsewhere::instead(name);
+fn unknown(name: &str, value: &str) -> String {
+    let instead = slash_elsewhere::of_program(name, value);
+    let begun =
+        names(IsolationState::InPlace).filter(|own| !name.is_empty() && own.starts_with(name));
+    let begun: Vec<_> = begun.map(|own| format!("/{own}")).collect();
+    if instead.is_none() && begun.len() > 1 {
+        return format!("several commands begin with `/{name}`: {}", begun.join(", "));
+    }
     let own = names(IsolationState::InPlace).chain(SYNONYMS);
     let near = || nearest(name, own).map(|near| format!("/{near}"));
     let near_other = || slash_elsewhere::instead(nearest(name, slash_elsewhere::names())?);
@@ -285,9 +314,18 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         assert_eq!(parse("/agents"), Some(Ok(Command::Agents)));
+        assert_eq!(parse("/tasks"), Some(Ok(Command::Tasks(None))));
+        assert_eq!(parse("/tasks off"), Some(Ok(Command::Tasks(Some(TreeMode::Off)))));
+        assert!(matches!(parse("/tasks all"), Some(Err(_))));
         assert_eq!(parse("/approvals"), Some(Ok(Command::Approvals(None))));
         assert_eq!(parse("/approvals ask"), Some(Ok(Command::Approvals(Some(ApprovalMode::Ask)))));
         assert!(matches!(parse("/approvals never"), Some(Err(_))));
+        assert_eq!(parse("/jobs"), Some(Ok(Command::Jobs(None))));
+        assert_eq!(parse("/jobs 8"), Some(Ok(Command::Jobs(NonZeroUsize::new(8)))));
+        for text in ["0", "-1", "1.5", "many", "99999999999999999999999"] {
+            let why = format!("`/jobs` needs a whole number from 1 on, not `{text}`");
+            assert_eq!(parse(&format!("/jobs {text}")), Some(Err(why)));
+        }
         for text in ["/quit now", "/clear it", "/name", "/thinking much", "/tree x", "!", "!! "] {
             assert!(matches!(parse(text), Some(Err(_))), "{text}");
         }
@@ -363,6 +401,19 @@ mod tests {
             ("/vim", "the keys are those of /help"),
             ("/todos", "ask the model for a list, which is above the input then"),
             ("/changelog", "`regatta --version` prints the version"),
+            (
+                "/cd",
+                "each command begins in the folder of the session; `regatta --repo DIR` works in another one",
+            ),
+            ("/pwd", "`!pwd` runs it"),
+            ("/bash ls", "`!ls` runs it"),
+            ("/shell", "!COMMAND runs a command"),
+            ("/git status", "`!git status` runs it"),
+            ("/read a.rs", "@a.rs in the input sends the file"),
+            ("/file", "@FILE in the input sends the file"),
+            ("/image a.png", "@a.png in the input sends the image"),
+            ("/load a b", "@FILE in the input sends the file"),
+            ("/push", "`!git push` pushes"),
         ] {
             let name = text.split(' ').next().expect("it has a word");
             let why = format!("no such command: `{name}`; {instead}");

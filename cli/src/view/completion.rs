@@ -5,6 +5,7 @@ use nucleo_matcher::{Config, Matcher};
 
 use super::command;
 use super::state::IsolationState;
+use super::subagents::TreeMode;
 
 /// The most candidates that are displayed.
 pub(super) const DISPLAYED: usize = 6;
@@ -54,7 +55,10 @@ impl Completion {
         let (of, typed, found) = if let (0, Some(line)) = (row, before.strip_prefix('/')) {
             match line.split_once(' ') {
                 None => {
-                    (Completed::Command, line, matching(line, command::names(candidates.isolation)))
+                    let names = command::names(candidates.isolation);
+                    let begins = |name: &&str| name.starts_with(&line.to_lowercase());
+                    let found = names.filter(begins).map(str::to_owned).collect();
+                    (Completed::Command, line, found)
                 }
                 Some(("model", typed)) => {
                     let models = candidates.models.iter().map(String::as_str);
@@ -63,6 +67,10 @@ impl Completion {
                 Some(("thinking", typed)) => {
                     let levels = protocol::ThinkingLevel::ALL.map(protocol::ThinkingLevel::as_str);
                     (Completed::Value, typed, matching(typed, levels.into_iter()))
+                }
+                Some(("tasks", typed)) => {
+                    let modes = TreeMode::ALL.map(TreeMode::as_str);
+                    (Completed::Value, typed, matching(typed, modes.into_iter()))
                 }
                 Some(_) => return None,
             }
@@ -163,6 +171,7 @@ mod tests {
         assert_eq!(found("/qui"), Some(vec!["quit".to_owned()]));
         assert_eq!(found("/model sm"), Some(vec!["b/small".to_owned()]));
         assert_eq!(found("/thinking hi"), Some(vec!["high".to_owned(), "xhigh".to_owned()]));
+        assert_eq!(found("/tasks v"), Some(vec!["verbose".to_owned()]));
         assert_eq!(found("see @main"), Some(vec!["src/main.rs".to_owned()]));
         assert_eq!(found("/quit"), None);
         assert_eq!(found("a /qui"), None);

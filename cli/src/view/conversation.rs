@@ -1,6 +1,7 @@
 //! Drives the view: passes events and keys to its state, does what the state asks for, and draws.
 
 mod answers;
+mod children;
 mod sessions;
 mod successor;
 mod waking;
@@ -47,12 +48,10 @@ use regatta::error::{Error, ErrorKind};
 use regatta::session::{ChosenLog, Prompts};
 
 use answers::Answered;
+use children::RunEvents;
 use successor::Leaving;
 pub(crate) use successor::{ConversationEnd, KeptView, ViewOf};
 use waking::received;
-
-/// How long a suspended process waits for the signal that continues it, once it runs again.
-const CONTINUED: Duration = Duration::from_millis(200);
 
 /// The end of a conversation whose terminal is gone.
 const TERMINATED: ConversationEnd = ConversationEnd::Interrupted(Interruption::Terminate);
@@ -135,14 +134,17 @@ impl Conversation<'_> {
                 kept
             }
         };
-        view.name.clone_from(&self.log.name);
+        view.set_log(self.log);
+        view.subagents.begin(self.session.id());
         let mut shown = Shown {
+            engine: self.engine,
             session: self.session,
             log: self.log,
             ports: self.ports,
             sessions: self.sessions,
             isolated: self.isolated,
             requests: FuturesUnordered::new(),
+            of_runs: RunEvents::new(self.engine.listen_to_runs().await),
             stop_command: CancelToken::default(),
             said: unbounded_channel(),
             view,
@@ -160,8 +162,7 @@ impl Conversation<'_> {
             shown.view.queued(QueueKind::Prompt, &input);
             shown.perform(vec![Effect::Send(QueueKind::Prompt, input)]).await.map_err(failed)?;
         }
-        let left = shown.converse(self.engine, self.events, signals, &self.faults).await;
-        match left {
+        match shown.converse(self.events, signals, &self.faults).await {
             Ok(Leaving::For(end)) => Ok(end),
             Ok(Leaving::To(opened)) => Ok(ConversationEnd::Switch(opened, Box::new(shown.keep()))),
             Ok(Leaving::Work(end)) => Ok(ConversationEnd::Work(end, Box::new(shown.keep()))),
@@ -175,6 +176,7 @@ impl Conversation<'_> {
 
 /// The view of a session on the terminal.
 struct Shown<'a> {
+    engine: &'a Engine,
     session: &'a SessionHandle,
     log: &'a ChosenLog,
     ports: &'a dyn ConversationPorts,
@@ -182,6 +184,7 @@ struct Shown<'a> {
     isolated: Option<&'a dyn IsolatedWork>,
     /// The requests to the session that have not been answered.
     requests: FuturesUnordered<LocalBoxFuture<'a, Answered>>,
+    of_runs: RunEvents,
     /// Stops the command of the user.
     stop_command: CancelToken,
     /// The output of the command of the user.
@@ -196,7 +199,6 @@ struct Shown<'a> {
 impl Shown<'_> {
     async fn converse(
         &mut self,
-        engine: &Engine,
         mut events: Events,
         signals: &mut Signals,
         faults: &Faults,
@@ -234,6 +236,7 @@ impl Shown<'_> {
                     };
                     self.events(event, &mut events).await?;
                 }
+                Some(event) = self.of_runs.recv() => self.run_events(&event),
                 () = hangup.happened() => self.leave(TERMINATED),
                 input = self.surface.next() => {
                     failpoint!(faults, "view.key")?;
@@ -255,7 +258,7 @@ impl Shown<'_> {
                     }
                     why => self.leave(ConversationEnd::Interrupted(why)),
                 },
-                what = engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
+                what = self.engine.failed() => self.leave(ConversationEnd::EngineFailed(what)),
                 () = tokio::time::sleep(until_wake.unwrap_or_default()), if until_wake.is_some() => {
                     self.wake().await?;
                 }
@@ -265,6 +268,7 @@ impl Shown<'_> {
 
     /// Applies an event, and all that have arrived after it.
     async fn events(&mut self, first: Arc<Event>, events: &mut Events) -> io::Result<()> {
+        self.waiting_run_events();
         let mut next = Some(first);
         while let Some(event) = next {
             if let EventKind::SessionEvent { event: said, .. } = &event.kind {
@@ -353,6 +357,7 @@ impl Shown<'_> {
                 }
                 Effect::Approvals(mode) => self.approvals(mode),
                 Effect::Agents => self.list_agents(),
+                Effect::Jobs(jobs) => self.jobs(jobs),
                 Effect::Compact(instructions) => {
                     let session = self.session;
                     self.requests.push(Box::pin(async move {
@@ -383,14 +388,6 @@ impl Shown<'_> {
 
     fn leave(&mut self, end: ConversationEnd) {
         self.left = Some(Leaving::For(end));
-    }
-
-    async fn suspend(&mut self) -> io::Result<()> {
-        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
-        self.surface.suspend()?;
-        // The process may run on for a moment before it stops. A shell without jobs stops nothing.
-        let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
-        self.surface.resume()
     }
 
     fn draw(&mut self) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::QueueKind;
+use protocol::{QueueKind, TASK_TOOL};
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
@@ -46,12 +46,15 @@ pub(super) fn live_part(
     let todos = todo_lines(&view.todos, columns).into_iter().take((room - below.len()) / 2);
     below.splice(0..0, todos);
     let queued = queue_lines(view, columns);
-    let calls = call_lines(view, columns);
-    let unfinished = unfinished_lines(view, columns, syntaxes);
+    let mut calls = call_lines(view, columns);
     // What waits and runs has at most a half of the room, the answer has the rest.
+    let half = room.saturating_sub(below.len()) / 2 + 1;
+    let rows = half.saturating_sub(calls.len() + queued.len()).max(half / 2);
+    calls.extend(view.subagents.lines(Size { columns, rows }, now));
+    let unfinished = unfinished_lines(view, columns, syntaxes);
     let mut lines = last(unfinished, room.saturating_sub(below.len()).max(1));
     let others = [calls, queued].concat();
-    let kept = others.len().min(room.saturating_sub(below.len()) / 2 + 1);
+    let kept = others.len().min(half);
     let answer_room = room.saturating_sub(below.len() + kept);
     lines = last(lines, answer_room);
     lines.extend(others.into_iter().take(kept));
@@ -107,7 +110,9 @@ fn call_lines(view: &ViewState, columns: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::default(); view.calls.len().min(1)];
     for running in &view.calls {
         lines.push(call_line(&running.call, columns));
-        let latest = running.latest.iter();
+        // The tree of the subagents says more.
+        let is_told = running.call.name == TASK_TOOL && view.subagents.are_displayed();
+        let latest = running.latest.iter().filter(|_| !is_told);
         lines.extend(latest.map(|line| fitted(&format!("  {line}"), DIM, columns)));
     }
     if let Some(running) = view.command.as_ref().filter(|command| command.runs()) {

@@ -30,6 +30,7 @@ mod sessions;
 mod slash_elsewhere;
 mod state;
 mod stopping;
+mod subagents;
 mod surface;
 mod terminal;
 mod todos;

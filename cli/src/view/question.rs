@@ -12,7 +12,7 @@ use crate::render::{CallDetails, Size, question_text};
 /// Returns the lines of a question on a terminal of this size.
 pub(super) fn question_lines(question: &Question, size: Size) -> Vec<Line<'static>> {
     let style = Style::new().fg(Color::Yellow);
-    let lines = question_text("allow ", question, "", size);
+    let lines = question_text("", question, "", size);
     lines.into_iter().map(|line| Line::styled(line, style)).collect()
 }
 

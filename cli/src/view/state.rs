@@ -12,6 +12,7 @@ mod thoughts;
 mod user_commands;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use engine::ports::CancelLevel;
@@ -19,6 +20,8 @@ use protocol::{
     ApprovalMode, InputId, QuestionId, QueueKind, SessionEntry, ThinkingLevel, Todo, ToolCall,
     Usage, UserInput,
 };
+
+use regatta::session::ChosenLog;
 
 use super::answer_stream::AnswerStream;
 use super::command::{InputForm, UserCommand};
@@ -29,6 +32,8 @@ use super::highlight::Syntaxes;
 use super::history::History;
 use super::isolated::WorkRequest;
 use super::picker::Picker;
+use super::subagents::Subagents;
+use crate::render::shell_word;
 
 pub(super) use choosing::{Choice, SessionRequest, Summary};
 use held_keys::HeldKeys;
@@ -64,12 +69,15 @@ pub(super) struct ViewState {
     is_moving: bool,
     /// The name of the session.
     pub(super) name: Option<String>,
+    /// What `regatta logs` takes for the session.
+    pub(super) log: String,
     /// Whether the session is isolated.
     pub(super) isolation: IsolationState,
     pub(super) history: History,
     /// What can be completed, and the candidates for what is typed.
     pub(super) candidates: Candidates,
     pub(super) completion: Option<Completion>,
+    pub(super) subagents: Subagents,
     /// What the session asks the user.
     questions: OpenQuestions,
     /// What the model has to do.
@@ -179,6 +187,8 @@ pub(super) enum Effect {
     Approvals(Option<ApprovalMode>),
     /// List the agents.
     Agents,
+    /// Change how many subagents work at the same time, or show that.
+    Jobs(Option<NonZeroUsize>),
     /// Compact the conversation, with these instructions.
     Compact(Option<String>),
     /// Ask something of the sessions.
@@ -229,10 +239,12 @@ impl ViewState {
             is_switching: false,
             is_moving: false,
             name: None,
+            log: String::new(),
             isolation: IsolationState::default(),
             history: History::default(),
             candidates: Candidates::default(),
             completion: None,
+            subagents: Subagents::default(),
             questions: OpenQuestions::default(),
             todos: Vec::new(),
             picker: None,
@@ -247,6 +259,13 @@ impl ViewState {
             syntaxes,
             input_form: InputForm::default(),
         }
+    }
+
+    /// The session is kept in this log.
+    pub(super) fn set_log(&mut self, log: &ChosenLog) {
+        self.name.clone_from(&log.name);
+        let path = log.path.to_string_lossy();
+        self.log = log.id.map_or_else(|| shell_word(&path), |id| id.to_string());
     }
 
     /// Returns what has happened since the last call, to be printed once on a terminal of this width.

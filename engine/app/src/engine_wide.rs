@@ -40,6 +40,7 @@ pub(crate) fn is_engine_wide(key: Key) -> bool {
         Key::McpForeign
         | Key::MaxConcurrency
         | Key::AgentModels
+        | Key::DisabledAgents
         | Key::MaxRecursionDepth
         | Key::IsolationMode
         | Key::MergeMode

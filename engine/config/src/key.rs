@@ -1,7 +1,10 @@
 //! The keys of the settings, with the environment variables that set them.
 
+mod synonyms;
+
 use std::fmt;
 
+use self::synonyms::SYNONYMS;
 use crate::nearest::nearest;
 
 /// The key of a setting.
@@ -11,6 +14,8 @@ pub enum Key {
     MaxConcurrency,
     /// The models of agents.
     AgentModels,
+    /// The agents that get no tasks.
+    DisabledAgents,
     /// How deep calls for subagents may be below each other.
     MaxRecursionDepth,
     /// How tasks are isolated.
@@ -130,9 +135,10 @@ pub(crate) enum Alias {
 
 impl Key {
     /// Every key, in the order of the defaults file.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 56] = [
         Self::MaxConcurrency,
         Self::AgentModels,
+        Self::DisabledAgents,
         Self::MaxRecursionDepth,
         Self::IsolationMode,
         Self::MergeMode,
@@ -194,6 +200,7 @@ impl Key {
         match self {
             Self::MaxConcurrency => "task.maxConcurrency",
             Self::AgentModels => "task.agentModelOverrides",
+            Self::DisabledAgents => "task.disabledAgents",
             Self::MaxRecursionDepth => "task.maxRecursionDepth",
             Self::IsolationMode => "task.isolation.mode",
             Self::MergeMode => "task.isolation.merge",
@@ -283,6 +290,7 @@ impl Key {
             ],
             Self::MaxConcurrency
             | Self::AgentModels
+            | Self::DisabledAgents
             | Self::MaxRecursionDepth
             | Self::IsolationMode
             | Self::MergeMode
@@ -376,24 +384,6 @@ impl fmt::Display for Key {
         f.pad(self.as_str())
     }
 }
-
-/// Keys that other programs have, each with the key or the group of keys here.
-const SYNONYMS: [(&str, &str); 14] = [
-    ("model", "modelRoles.default"),
-    ("models", "modelRoles.default"),
-    ("defaultModel", "modelRoles.default"),
-    ("smallModel", "modelRoles.smol"),
-    ("small_model", "modelRoles.smol"),
-    ("jobs", "task.maxConcurrency"),
-    ("parallel", "task.maxConcurrency"),
-    ("concurrency", "task.maxConcurrency"),
-    ("timeout", "limits.wall"),
-    ("max_turns", "limits.turns"),
-    ("permissions", "approvals"),
-    ("approval_policy", "approvals.mode"),
-    ("sandbox", "task.isolation.mode"),
-    ("fallback", "retry.fallbackChains"),
-];
 
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,10 @@
 
 mod edit;
 mod entry;
+mod file_table;
 mod files;
 mod jsonc;
 mod lines;
-mod places;
 mod server;
 mod toml_tree;
 mod user_file;
@@ -16,6 +16,7 @@ pub use entry::{
     ServerProgram, ServerScope, ServerWarning, UrlKind,
 };
 pub use files::{Sought, discover};
+pub use server::check_server;
 pub use user_file::{ServerFile, ServerFileError, is_server_name};
 
 #[cfg(test)]

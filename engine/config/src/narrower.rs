@@ -11,8 +11,13 @@ use crate::value::{Expected, RawValue};
 /// Returns whether the lists of both layers hold together. A project adds to such a list of the user, and
 /// replaces no entry of it.
 pub(crate) fn is_joined(key: Key) -> bool {
-    let narrows = matches!(key, Key::ApprovalsDeny | Key::ApprovalsAsk | Key::EnvRemove);
-    narrows || matches!(key, Key::ApprovalsAllow | Key::EnvPass)
+    let widens = matches!(key, Key::ApprovalsAllow | Key::EnvPass);
+    widens || forbids(key)
+}
+
+/// Returns whether each entry of a list forbids something.
+fn forbids(key: Key) -> bool {
+    matches!(key, Key::ApprovalsDeny | Key::ApprovalsAsk | Key::EnvRemove | Key::DisabledAgents)
 }
 
 /// Returns whether `given` allows at most what `below` allows, which is the value without the project; `None`
@@ -25,7 +30,7 @@ pub(crate) fn is_narrower(
     let value = below.map(|(value, _)| value);
     Some(match key {
         // The lists of both layers hold.
-        Key::ApprovalsDeny | Key::ApprovalsAsk | Key::EnvRemove => true,
+        key if forbids(key) => true,
         Key::UntrackedLimit | Key::CarryLimit | Key::LimitOutput => {
             at_most(given, value, RawValue::size)
         }

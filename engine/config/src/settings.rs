@@ -29,6 +29,8 @@ pub struct Settings {
     pub max_concurrency: Setting<Option<NonZeroUsize>>,
     /// The models of agents, which take precedence over those of their files.
     pub agent_models: Setting<AgentModels>,
+    /// The agents that get no tasks.
+    pub disabled_agents: Setting<Vec<String>>,
     /// How deep calls for subagents may be below each other; at 0 there are none.
     pub max_recursion_depth: Setting<u32>,
     /// How tasks are isolated.
@@ -168,6 +170,7 @@ impl Settings {
         Ok(Self {
             max_concurrency: optional(values, Key::MaxConcurrency, RawValue::count)?,
             agent_models: required(values, Key::AgentModels, RawValue::agent_models)?,
+            disabled_agents: required(values, Key::DisabledAgents, RawValue::agent_names)?,
             max_recursion_depth: required(values, Key::MaxRecursionDepth, RawValue::depth)?,
             isolation_mode: required(values, Key::IsolationMode, RawValue::isolation)?,
             merge_mode: required(values, Key::MergeMode, RawValue::merge)?,

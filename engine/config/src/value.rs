@@ -340,6 +340,19 @@ impl RawValue {
         if valid { Ok(owned(&globs)) } else { Err(expected) }
     }
 
+    /// Parses a list of names of agents.
+    pub(crate) fn agent_names(&self) -> Result<Vec<String>, Expected> {
+        let expected = "the name of an agent, or a list of names";
+        let names = match self {
+            Self::Text(words) => {
+                words.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
+            }
+            Self::Yaml(_) => self.texts().ok_or(expected)?,
+        };
+        let valid = names.iter().all(|name| !name.trim().is_empty());
+        if valid { Ok(owned(&names)) } else { Err(expected) }
+    }
+
     /// Returns the texts of a list, or the only text.
     fn texts(&self) -> Option<Vec<&str>> {
         match self {

@@ -93,6 +93,15 @@ pub enum Admission {
     Resume(RunId, TaskId),
 }
 
+/// How many tasks may work at the same time, and how many do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// How many may work.
+    pub capacity: NonZeroUsize,
+    /// How many work. More than the capacity, if that was lowered meanwhile.
+    pub taken: usize,
+}
+
 /// How a task ended, as far as it matters for other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskEnd {
@@ -124,6 +133,17 @@ impl Schedule {
             unpermitted: VecDeque::new(),
             next: 0,
         }
+    }
+
+    /// Returns how many permits it gives out at most, and how many tasks have one.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        Places { capacity: self.capacity, taken: self.running }
+    }
+
+    /// Gives out at most `capacity` permits from now on. A lower capacity takes no permit back.
+    pub fn set_capacity(&mut self, capacity: NonZeroUsize) {
+        self.capacity = capacity;
     }
 
     /// Adds a run that may have at most `limit` permits at a time.
@@ -181,7 +201,7 @@ impl Schedule {
         if let Some((run, task)) = self.unpermitted.pop_front() {
             return Some(Admission::Begin(run, task));
         }
-        if self.running == self.capacity.get() {
+        if self.running >= self.capacity.get() {
             return None;
         }
         self.resume().or_else(|| self.begin())

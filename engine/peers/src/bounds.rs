@@ -9,7 +9,7 @@ pub(crate) const MESSAGE_BYTES: usize = 16 << 20;
 pub(crate) const ENTRIES: usize = 10_000;
 
 /// The maximum number of pages of a list.
-pub(crate) const PAGES: usize = 1_000;
+pub(crate) const PAGES: usize = 250;
 
 /// The maximum depth of the schema of a tool.
 pub(crate) const SCHEMA_DEPTH: usize = 64;

@@ -16,7 +16,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::Value;
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, Notify, watch};
 use url::Url;
 
 use crate::{elicitation, printable};
@@ -34,6 +34,24 @@ pub(crate) struct Client {
     client: Arc<dyn McpClient>,
     /// Who waits for the progress of which request.
     watchers: Mutex<BTreeMap<String, Watcher>>,
+    /// The number of questions that a person has not answered.
+    questions: watch::Sender<usize>,
+}
+
+/// Counts a question until it is answered or withdrawn.
+struct Asking<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Asking<'a> {
+    fn new(questions: &'a watch::Sender<usize>) -> Self {
+        questions.send_modify(|count| *count += 1);
+        Self(questions)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
 }
 
 /// Waits for the progress of one request.
@@ -49,7 +67,13 @@ impl Client {
         revision: ProtocolVersion,
         client: Arc<dyn McpClient>,
     ) -> Arc<Self> {
-        Arc::new(Self { server: server.to_owned(), revision, client, watchers: Mutex::default() })
+        Arc::new(Self {
+            server: server.to_owned(),
+            revision,
+            client,
+            watchers: Mutex::default(),
+            questions: watch::channel(0).0,
+        })
     }
 
     /// Returns who waits for progress. Progress that arrives while this is locked is not lost.
@@ -60,6 +84,11 @@ impl Client {
     /// Returns the key under which the progress of a request is waited for.
     pub(crate) fn watcher_key(token: &ProgressToken) -> String {
         token.0.to_string()
+    }
+
+    /// Returns what reports each question of a person, and each answer.
+    pub(crate) fn questions(&self) -> watch::Receiver<usize> {
+        self.questions.subscribe()
     }
 
     /// Reports that a list has changed.
@@ -107,6 +136,7 @@ impl Client {
         let Some(form) = elicitation::Form::new(&self.server, &message, &schema) else {
             return elicitation::declined();
         };
+        let _asking = Asking::new(&self.questions);
         let answer = self.client.ask(form.question()).await;
         form.result(answer.as_deref())
     }

@@ -18,6 +18,7 @@ use rmcp::model::{
 };
 use rmcp::service::RunningService;
 use serde_json::Value;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -34,13 +35,17 @@ use crate::subject::Subject;
 const NAME: usize = 100;
 const INSTRUCTIONS: usize = 16 << 10;
 
+/// How long closing takes at most.
+const CLOSE: Duration = Duration::from_millis(900);
+
 /// A connection to a server. Dropping it ends the server's process.
 pub(crate) struct Connection {
     info: McpServerInfo,
     /// How long a request takes at most, if it is not a call.
     time: Duration,
     requests: Requests,
-    running: RunningService<RoleClient, Arc<Client>>,
+    /// Absent when the connection has been closed.
+    running: Mutex<Option<RunningService<RoleClient, Arc<Client>>>>,
     _changes: Option<AbortOnDropHandle<()>>,
 }
 
@@ -55,10 +60,16 @@ impl Connection {
         let client = Arc::clone(running.service());
         let changes = changes::follow(running.peer().clone(), Arc::clone(&client), server);
         let requests = Requests { peer: running.peer().clone(), client, subject };
-        Self { info: info(server), time, requests, running, _changes: changes }
+        Self {
+            info: info(server),
+            time,
+            requests,
+            running: Mutex::new(Some(running)),
+            _changes: changes,
+        }
     }
 
-    fn terms(&self) -> Terms {
+    fn request_terms(&self) -> Terms {
         Terms::of(self.time)
     }
 
@@ -79,7 +90,7 @@ impl McpConnection for Connection {
     }
 
     async fn tools(&self) -> Result<Vec<McpTool>, McpError> {
-        self.requests.list_tools(&self.terms()).await
+        self.requests.list_tools(&self.request_terms()).await
     }
 
     async fn call(
@@ -109,7 +120,7 @@ impl McpConnection for Connection {
 
     async fn resources(&self) -> Result<Vec<McpResource>, McpError> {
         match self.has(McpList::Resources) {
-            true => self.requests.list_resources(&self.terms()).await,
+            true => self.requests.list_resources(&self.request_terms()).await,
             false => Ok(Vec::new()),
         }
     }
@@ -120,7 +131,7 @@ impl McpConnection for Connection {
             (params.input_responses, params.request_state) = (input, state);
             ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
         };
-        match self.requests.with_input(make, &self.terms()).await? {
+        match self.requests.with_input(make, &self.request_terms()).await? {
             ServerResult::ReadResourceResult(result) => Ok(content::resource(result)),
             _ => Err(self.wrong("a request for a resource")),
         }
@@ -128,7 +139,7 @@ impl McpConnection for Connection {
 
     async fn prompts(&self) -> Result<Vec<McpPrompt>, McpError> {
         match self.has(McpList::Prompts) {
-            true => self.requests.list_prompts(&self.terms()).await,
+            true => self.requests.list_prompts(&self.request_terms()).await,
             false => Ok(Vec::new()),
         }
     }
@@ -145,7 +156,7 @@ impl McpConnection for Connection {
             (params.input_responses, params.request_state) = (input, state);
             ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
         };
-        match self.requests.with_input(make, &self.terms()).await? {
+        match self.requests.with_input(make, &self.request_terms()).await? {
             ServerResult::GetPromptResult(result) => {
                 let texts =
                     result.messages.into_iter().map(|message| content::text(message.content));
@@ -164,10 +175,19 @@ impl McpConnection for Connection {
     async fn close(&self) {
         let subject = &self.requests.subject;
         subject.link.ending.end(Why::Closed);
-        self.running.cancellation_token().cancel();
-        if let Some(program) = &subject.program {
-            program.close().await;
-        }
+        let running = self.running.lock().await.take();
+        let closed = async {
+            if let Some(mut running) = running {
+                // What is not over in time is given up.
+                let _late = running.close_with_timeout(CLOSE).await;
+            }
+        };
+        let ended = async {
+            if let Some(program) = &subject.program {
+                program.close().await;
+            }
+        };
+        tokio::join!(closed, ended);
     }
 }
 

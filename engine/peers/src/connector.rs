@@ -1,6 +1,6 @@
 //! Connects to servers: implements the port of the connector.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +32,9 @@ const REOPENED: usize = 5;
 
 /// The longest pause before that.
 const PAUSE: Duration = Duration::from_secs(8);
+
+/// How many requests over HTTP can be under way at least.
+const REQUESTS: usize = 16;
 
 /// Connects to MCP servers. Each server that is a program gets an owner of processes of its own.
 pub struct Connector {
@@ -73,7 +76,7 @@ impl Connector {
                 let http =
                     http_client::client(&url, headers).map_err(|what| unusable(&subject, &what))?;
                 if way != Way::EventStream {
-                    let transport = streamable(http, &url);
+                    let transport = streamable(definition, http, &url);
                     return handshake::agree(definition, way, transport, subject, client).await;
                 }
                 let open = EventStream::open(http, &url, subject.link.ending.clone());
@@ -101,11 +104,11 @@ impl McpConnector for Connector {
         let revision = revision(definition)?;
         let last = self.taken().get(&definition.key).copied();
         let mut next = Next::Anything;
-        let mut told: Option<McpError> = None;
-        for way in ways(&definition.transport, revision.as_ref(), last) {
-            let is_rest = told.is_some() && way == Way::EventStream && next < Next::Anything;
-            if next == Next::Nothing || is_rest {
-                break;
+        let mut refused: Option<McpError> = None;
+        let mut rest = VecDeque::from(order(&definition.transport, revision.as_ref(), last));
+        while let Some(way) = rest.pop_front() {
+            if refused.is_some() && way == Way::EventStream && next < Next::Anything {
+                continue;
             }
             let spoken = revision.clone().unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE);
             let asked = Client::new(&definition.name, spoken, Arc::clone(&client));
@@ -116,19 +119,24 @@ impl McpConnector for Connector {
                 }
                 Err(refusal) => {
                     next = refusal.next;
+                    match next {
+                        Next::Nothing => rest.clear(),
+                        Next::RequestAgain => rest.push_back(Way::DiscoverPatiently),
+                        Next::Request | Next::Anything => {}
+                    }
                     // What a server says to `initialize` says most about it.
-                    if told.is_none() || way == Way::Initialize || next == Next::Nothing {
-                        told = Some(refusal.error);
+                    if refused.is_none() || way == Way::Initialize || next == Next::Nothing {
+                        refused = Some(refusal.error);
                     }
                 }
             }
         }
-        let name = &definition.name;
-        let none = || McpError {
-            kind: McpErrorKind::NotSent,
-            message: format!("MCP server `{name}` cannot be reached"),
+        let none = || {
+            let what = "is of type `sse`, which does not have the revision in its `protocol`";
+            let message = format!("MCP server `{}` {what}", definition.name);
+            McpError { kind: McpErrorKind::NotSent, message }
         };
-        Err(told.unwrap_or_else(none))
+        Err(refused.unwrap_or_else(none))
     }
 }
 
@@ -149,7 +157,7 @@ fn revision(definition: &McpDefinition) -> Result<Option<ProtocolVersion>, McpEr
 }
 
 /// Returns the ways to begin with a server, the one that it took the last time first.
-fn ways(
+fn order(
     transport: &McpTransport,
     revision: Option<&ProtocolVersion>,
     last: Option<Way>,
@@ -168,10 +176,15 @@ fn ways(
 }
 
 /// Returns the transport of streamable HTTP.
-fn streamable(http: reqwest::Client, url: &Url) -> StreamableHttpClientTransport<reqwest::Client> {
+fn streamable(
+    definition: &McpDefinition,
+    http: reqwest::Client,
+    url: &Url,
+) -> StreamableHttpClientTransport<reqwest::Client> {
     let mut pauses = ExponentialBackoff::default();
     (pauses.max_times, pauses.max_delay) = (Some(REOPENED), Some(PAUSE));
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .max_concurrent_requests(definition.concurrency.max(REQUESTS))
         .max_sse_event_size(MESSAGE_BYTES)
         .max_json_response_size(MESSAGE_BYTES);
     config.retry_config = Arc::new(pauses);
@@ -213,7 +226,7 @@ mod tests {
             (&http, Some(&old), Some(Discover), &[Initialize, EventStream]),
             (&sse, None, Some(Initialize), &[EventStream]),
         ] {
-            assert_eq!(ways(transport, revision, last), expected);
+            assert_eq!(order(transport, revision, last), expected);
         }
     }
 }

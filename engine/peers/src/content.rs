@@ -15,8 +15,11 @@ const NAME: usize = 500;
 
 /// Returns the result of a call.
 pub(crate) fn result(result: CallToolResult) -> McpResult {
-    let content = result.content.into_iter().map(block).collect();
-    with_structured(content, result.structured_content, result.is_error.unwrap_or_default())
+    filled(McpResult {
+        content: result.content.into_iter().map(block).collect(),
+        structured: result.structured_content,
+        is_error: result.is_error.unwrap_or_default(),
+    })
 }
 
 /// Returns the result of a call that is not as the protocol has it. Content of an unknown type becomes a note.
@@ -34,23 +37,19 @@ pub(crate) fn lenient_result(mut value: Value) -> Option<McpResult> {
             Err(_unknown) => note(format_args!("content of type {}", printable::line(&kind, NAME))),
         }
     });
-    let content = content.collect();
-    let is_error = value["isError"] == true;
-    let structured = value.get_mut("structuredContent").map(Value::take);
-    Some(with_structured(content, structured, is_error))
+    Some(filled(McpResult {
+        content: content.collect(),
+        is_error: value["isError"] == true,
+        structured: value.get_mut("structuredContent").map(Value::take),
+    }))
 }
 
-fn with_structured(
-    mut content: Vec<Content>,
-    structured: Option<Value>,
-    is_error: bool,
-) -> McpResult {
-    if content.is_empty()
-        && let Some(structured) = &structured
-    {
-        content.push(Content::Text { text: structured.to_string() });
+/// Shows structured content where there is no other.
+fn filled(mut result: McpResult) -> McpResult {
+    if let (true, Some(structured)) = (result.content.is_empty(), &result.structured) {
+        result.content.push(Content::Text { text: structured.to_string() });
     }
-    McpResult { content, structured, is_error }
+    result
 }
 
 /// Returns what a resource holds.
@@ -143,11 +142,11 @@ mod tests {
     }
 
     fn texts(result: &McpResult) -> Vec<&str> {
-        let text = |content| match content {
-            &Content::Text { ref text } => &text[..],
+        let shown = result.content.iter().map(|content| match content {
+            Content::Text { text } => &text[..],
             Content::Image { mime_type, .. } => mime_type,
-        };
-        result.content.iter().map(text).collect()
+        });
+        shown.collect()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A form of a server as one question with choices.
 
-use protocol::{Question, QuestionChoice, QuestionId};
+use protocol::{Question, QuestionChoice, QuestionForm, QuestionId};
 use rmcp::model::{ElicitResult, ElicitationAction};
 use serde_json::{Map, Value};
 
@@ -73,6 +73,7 @@ impl Form {
         Question {
             id: QuestionId::generate(),
             text: self.text.clone(),
+            form: QuestionForm::Sentence,
             reason: self.reason.clone(),
             choices,
             default: DECLINE.to_owned(),

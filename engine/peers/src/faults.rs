@@ -15,6 +15,9 @@ use crate::printable;
 /// The longest text of a server in a message, in characters.
 const TEXT: usize = 300;
 
+/// What a server did that answered with other JSON, or with none.
+const NO_MESSAGE: &str = "answered with something that is not a message of MCP";
+
 /// Why a message was not sent or not answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -71,6 +74,7 @@ fn streamable_fault(error: &StreamableHttpError<reqwest::Error>) -> Fault {
                     let body = text.split_once(": ").map_or("", |(_, body)| body);
                     Fault::Status(status, printable::line(body, TEXT))
                 }
+                None if text.starts_with("could not parse JSON") => other(NO_MESSAGE.to_owned()),
                 None => other(format!("gave a wrong answer: {}", printable::line(text, TEXT))),
             }
         }
@@ -80,6 +84,7 @@ fn streamable_fault(error: &StreamableHttpError<reqwest::Error>) -> Fault {
         StreamableHttpError::UnexpectedContentType(None) => {
             other("answered without a content type instead of with JSON".to_owned())
         }
+        StreamableHttpError::Deserialize(_) => other(NO_MESSAGE.to_owned()),
         StreamableHttpError::ResponseBodyTooLarge { .. } => {
             other("sent a message of more than 16 MB".to_owned())
         }

@@ -27,6 +27,8 @@ pub(crate) enum Way {
     Initialize,
     /// It is asked `server/discover`, as the newest revision has it.
     Discover,
+    /// The same, with as much time as for any other request.
+    DiscoverPatiently,
     /// It is sent `initialize`, and answers with events of one long stream, as the oldest revision has it.
     EventStream,
 }
@@ -45,16 +47,17 @@ pub(crate) enum Next {
     Nothing,
     /// The other first request.
     Request,
+    /// The other first request, and then the same again with more time.
+    RequestAgain,
     /// Any, also a stream of events.
     Anything,
 }
 
 /// Returns the time that the first request of a way may take.
 fn time(definition: &McpDefinition, way: Way) -> Duration {
-    let time = request_time(definition);
     match (&definition.transport, way) {
-        (McpTransport::Http { .. }, Way::Discover) => time.min(SILENCE),
-        _ => time,
+        (McpTransport::Http { .. }, Way::Discover) => definition.timeout.min(SILENCE),
+        _ => request_time(definition),
     }
 }
 
@@ -73,7 +76,7 @@ pub(crate) async fn agree(
 ) -> Result<Connection, Refusal> {
     let transport = Guarded::new(transport, subject.link.clone());
     let lifecycle = match way {
-        Way::Discover => {
+        Way::Discover | Way::DiscoverPatiently => {
             ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
         }
         Way::Initialize | Way::EventStream => ClientLifecycleMode::Initialize,
@@ -88,7 +91,10 @@ pub(crate) async fn agree(
         Err(_elapsed) => {
             let what = format!("did not answer the first request within {time:?}");
             let error = subject.error_with_stderr(McpErrorKind::NoAnswer, what);
-            let next = if time == SILENCE { Next::Request } else { Next::Nothing };
+            let next = match (&definition.transport, way) {
+                (McpTransport::Http { .. }, Way::Discover) => Next::RequestAgain,
+                _ => Next::Nothing,
+            };
             Err(Refusal { error, next })
         }
     }

@@ -162,3 +162,60 @@ fn parse(line: &[u8]) -> Result<Vec<Received>, Why> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll};
+
+    use tokio::io::ReadBuf;
+
+    use super::*;
+
+    /// A stream that never ends, and has no line break.
+    struct Flood(Arc<AtomicUsize>);
+
+    impl AsyncRead for Flood {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _context: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            let count = buffer.remaining();
+            buffer.initialize_unfilled().fill(b'{');
+            buffer.advance(count);
+            self.0.fetch_add(count, Ordering::Relaxed);
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn lines(output: impl AsyncRead + Send + Unpin + 'static) -> (Lines, Ending) {
+        let (ending, token) = (Ending::default(), CancellationToken::new);
+        (Lines::new(tokio::io::sink(), output, token(), token(), ending.clone()), ending)
+    }
+
+    #[test]
+    async fn no_more_of_a_line_is_read_than_a_message_can_be_long() {
+        let read = Arc::new(AtomicUsize::new(0));
+        let (mut lines, ending) = lines(Flood(Arc::clone(&read)));
+        assert!(lines.receive().await.is_none());
+        assert_eq!(ending.why(), Some(Why::Fault("sent a message of more than 16 MB")));
+        let read = read.load(Ordering::Relaxed);
+        assert!((MESSAGE_BYTES..MESSAGE_BYTES + (1 << 20)).contains(&read), "{read}");
+    }
+
+    #[test]
+    async fn a_batch_is_its_messages_and_what_is_not_json_is_left_out() {
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let stream = format!("hello\n\n[{ping},{ping}]\r\n{{\n{ping}\n{ping}");
+        let (mut lines, ending) = lines(io::Cursor::new(stream.into_bytes()));
+        let mut count = 0;
+        while lines.receive().await.is_some() {
+            count += 1;
+        }
+        // The last line has no end.
+        assert_eq!((count, ending.why()), (3, None));
+    }
+}

@@ -25,7 +25,8 @@ struct List<T> {
     /// The name of its entries in an answer.
     key: &'static str,
     request: fn(PaginatedRequestParams) -> ClientRequest,
-    page: fn(ServerResult) -> Result<Page<T>, ServerResult>,
+    /// Takes a page from an answer.
+    page: fn(ServerResult) -> Option<Page<T>>,
 }
 
 impl Requests {
@@ -35,8 +36,8 @@ impl Requests {
             key: "tools",
             request: |page| ListToolsRequest::with_param(page).into(),
             page: |answer| match answer {
-                ServerResult::ListToolsResult(list) => Ok((list.tools, list.next_cursor)),
-                other => Err(other),
+                ServerResult::ListToolsResult(list) => Some((list.tools, list.next_cursor)),
+                other => lenient_page("tools", other),
             },
         };
         let tools: Vec<Tool> = self.all(&list, terms).await?;
@@ -52,8 +53,8 @@ impl Requests {
             key: "resources",
             request: |page| ListResourcesRequest::with_param(page).into(),
             page: |answer| match answer {
-                ServerResult::ListResourcesResult(list) => Ok((list.resources, list.next_cursor)),
-                other => Err(other),
+                ServerResult::ListResourcesResult(list) => Some((list.resources, list.next_cursor)),
+                other => lenient_page("resources", other),
             },
         };
         let templates = List {
@@ -61,9 +62,9 @@ impl Requests {
             request: |page| ListResourceTemplatesRequest::with_param(page).into(),
             page: |answer| match answer {
                 ServerResult::ListResourceTemplatesResult(list) => {
-                    Ok((list.resource_templates, list.next_cursor))
+                    Some((list.resource_templates, list.next_cursor))
                 }
-                other => Err(other),
+                other => lenient_page("resourceTemplates", other),
             },
         };
         let resources: Vec<Resource> = self.all(&list, terms).await?;
@@ -83,8 +84,8 @@ impl Requests {
             key: "prompts",
             request: |page| ListPromptsRequest::with_param(page).into(),
             page: |answer| match answer {
-                ServerResult::ListPromptsResult(list) => Ok((list.prompts, list.next_cursor)),
-                other => Err(other),
+                ServerResult::ListPromptsResult(list) => Some((list.prompts, list.next_cursor)),
+                other => lenient_page("prompts", other),
             },
         };
         let prompts: Vec<Prompt> = self.all(&list, terms).await?;
@@ -111,9 +112,8 @@ impl Requests {
                 Err(error) if error.kind == unknown && cursor.is_none() => return Ok(entries),
                 answer => answer?,
             };
-            let page = (list.page)(answer).or_else(|other| lenient_page(list.key, other));
-            let (more, next) =
-                page.map_err(|_other| wrong("gave a wrong answer to a request for the list"))?;
+            let (more, next) = (list.page)(answer)
+                .ok_or_else(|| wrong("gave a wrong answer to a request for the list"))?;
             entries.extend(more);
             if entries.len() > ENTRIES {
                 return Err(wrong("has more than 10,000 entries in its list"));
@@ -131,19 +131,12 @@ impl Requests {
 }
 
 /// Returns the entries of a page that are as the protocol has them, of an answer that is not.
-fn lenient_page<T: DeserializeOwned>(
-    key: &str,
-    answer: ServerResult,
-) -> Result<Page<T>, ServerResult> {
-    match answer {
-        ServerResult::CustomResult(mut custom) if custom.0[key].is_array() => {
-            let next = custom.0["nextCursor"].as_str().map(str::to_owned);
-            let Value::Array(entries) = custom.0[key].take() else { return Ok((Vec::new(), next)) };
-            let known = entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok());
-            Ok((known.collect(), next))
-        }
-        other => Err(other),
-    }
+fn lenient_page<T: DeserializeOwned>(key: &str, answer: ServerResult) -> Option<Page<T>> {
+    let ServerResult::CustomResult(mut custom) = answer else { return None };
+    let Value::Array(entries) = custom.0.get_mut(key)?.take() else { return None };
+    let next = custom.0["nextCursor"].as_str().map(str::to_owned);
+    let known = entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok());
+    Some((known.collect(), next))
 }
 
 /// Returns a tool, or why it cannot be offered.
@@ -253,6 +246,6 @@ mod tests {
         let names: Vec<_> = tools.iter().map(|tool| &tool.name[..]).collect();
         assert_eq!((names, next.as_deref()), (vec!["b"], Some("2")));
         let other: ServerResult = serde_json::from_value(json!({"x": 1})).unwrap();
-        assert!(lenient_page::<Tool>("tools", other).is_err());
+        assert!(lenient_page::<Tool>("tools", other).is_none());
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Program {
     stderr: StderrRing,
     closing: CancellationToken,
     _keeper: AbortOnDropHandle<()>,
+    /// Cancelled when all of standard error has been read.
+    stderr_end: CancellationToken,
     _stderr_reader: AbortOnDropHandle<()>,
 }
 
@@ -61,12 +63,18 @@ impl Program {
         let kept = Kept { process, _folder: folder, _processes: processes };
         let keeper = tokio::spawn(keep(kept, closing.clone(), ended, gone.clone()));
         let stderr = StderrRing::default();
-        let reader = tokio::spawn(stderr.clone().fill(pipes.error));
+        let stderr_end = CancellationToken::new();
+        let (fill, end_guard) = (stderr.clone().fill(pipes.error), stderr_end.clone().drop_guard());
+        let reader = tokio::spawn(async move {
+            fill.await;
+            drop(end_guard);
+        });
         let program = Self {
             end,
             stderr,
             closing: closing.clone(),
             _keeper: AbortOnDropHandle::new(keeper),
+            stderr_end,
             _stderr_reader: AbortOnDropHandle::new(reader),
         };
         Ok((program, Lines::new(pipes.input, pipes.output, closing, gone, ending)))
@@ -77,6 +85,16 @@ impl Program {
         let mut end = self.end.clone();
         let how = end.wait_for(Option::is_some).await.map(|how| how.clone().unwrap_or_default());
         how.unwrap_or_else(|_gone| "was ended".to_owned())
+    }
+
+    /// Returns how the process has ended, if it has.
+    pub(crate) fn end(&self) -> Option<String> {
+        self.end.borrow().clone()
+    }
+
+    /// Waits until all of standard error has been read.
+    pub(crate) async fn stderr_read(&self) {
+        self.stderr_end.cancelled().await;
     }
 
     /// Returns the last lines of standard error.

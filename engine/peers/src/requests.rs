@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::bounds::INPUT_ROUNDS;
 use crate::client::{Client, Watcher};
 use crate::faults::{self, Fault};
+use crate::guarded::Link;
 use crate::subject::Subject;
 
 /// How long a server that is busy is left alone before it is asked again.
@@ -50,11 +51,17 @@ impl Terms {
 
 /// How waiting for an answer ended.
 enum Waited {
-    Answered(Result<ServerResult, ServiceError>),
+    Answered(Box<Result<ServerResult, ServiceError>>),
     Gone,
     Silent(Duration),
     Late,
     Cancelled,
+}
+
+impl Waited {
+    fn answered(answer: Result<ServerResult, ServiceError>) -> Self {
+        Self::Answered(Box::new(answer))
+    }
 }
 
 impl Requests {
@@ -116,9 +123,13 @@ impl Requests {
             Watcher { beat: Arc::clone(&beat), progress: terms.progress.clone(), shown: None };
         watchers.insert(key.clone(), watcher);
         drop(watchers);
-        let id = handle.id.clone();
-        let mut open =
-            Open { requests: Some((self.peer.clone(), Arc::clone(&self.client))), id, key };
+        let mut open = Open {
+            peer: Some(self.peer.clone()),
+            client: Arc::clone(&self.client),
+            link: self.subject.link.clone(),
+            id: handle.id.clone(),
+            key,
+        };
         let waited = self.wait(&mut handle.rx, &beat, terms).await;
         if let Waited::Answered(_) | Waited::Gone = waited {
             open.close().await;
@@ -133,19 +144,27 @@ impl Requests {
         terms: &Terms,
     ) -> Waited {
         let mut silence = std::pin::pin!(sleep(terms.silence));
+        let mut questions = self.client.questions();
         loop {
+            let is_asking = *questions.borrow() > 0;
             tokio::select! {
                 biased;
                 answer = &mut *answer => {
-                    return answer.map_or(Waited::Gone, Waited::Answered);
+                    return answer.map_or(Waited::Gone, Waited::answered);
                 }
                 () = terms.cancel.cancelled() => return Waited::Cancelled,
                 () = self.subject.link.ending.ended() => {
                     // What was received before the end has been passed on.
-                    return answer.try_recv().map_or(Waited::Gone, Waited::Answered);
+                    return answer.try_recv().map_or(Waited::Gone, Waited::answered);
                 }
                 () = beat.notified() => silence.as_mut().reset(Instant::now() + terms.silence),
-                () = &mut silence => return Waited::Silent(terms.silence),
+                // A server that waits for a person is not silent.
+                () = &mut silence, if !is_asking => {
+                    return Waited::Silent(terms.silence);
+                }
+                Ok(()) = questions.changed() => {
+                    silence.as_mut().reset(Instant::now() + terms.silence);
+                }
                 () = sleep_until(terms.until) => return Waited::Late,
             }
         }
@@ -155,8 +174,10 @@ impl Requests {
         let has_begun = self.subject.link.has_begun(id);
         let gone = if has_begun { McpErrorKind::NoAnswer } else { McpErrorKind::NotSent };
         let error = match waited {
-            Waited::Answered(Ok(answer)) => return Ok(answer),
-            Waited::Answered(Err(error)) => error,
+            Waited::Answered(answer) => match *answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            },
             Waited::Gone => ServiceError::TransportClosed,
             Waited::Silent(time) => {
                 let what = format!("did not answer within {time:?}");
@@ -199,7 +220,10 @@ impl Requests {
 
 /// A request without an answer. Dropping it tells the server that the answer is not wanted any more.
 struct Open {
-    requests: Option<(Peer<RoleClient>, Arc<Client>)>,
+    /// Absent when the request is over.
+    peer: Option<Peer<RoleClient>>,
+    client: Arc<Client>,
+    link: Link,
     id: RequestId,
     key: String,
 }
@@ -207,17 +231,18 @@ struct Open {
 impl Open {
     /// Forgets the request, which is over.
     async fn close(&mut self) {
-        if let Some((_, client)) = self.requests.take() {
-            client.watchers().lock().await.remove(&self.key);
-        }
+        self.peer = None;
+        self.client.watchers().lock().await.remove(&self.key);
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let Some((peer, client)) = self.requests.take() else { return };
+        let Some(peer) = self.peer.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        self.link.has_begun(&self.id);
         let (id, key) = (self.id.clone(), std::mem::take(&mut self.key));
+        let client = Arc::clone(&self.client);
         runtime.spawn(async move {
             client.watchers().lock().await.remove(&key);
             let reason = "the answer is not wanted any more".to_owned();

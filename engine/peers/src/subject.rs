@@ -46,9 +46,19 @@ impl Subject {
         let what = match (why, &self.program) {
             (Some(Why::Fault(what)), _) => what.to_owned(),
             (Some(Why::Closed), _) => "was closed".to_owned(),
-            (Some(Why::Left) | None, Some(program)) => timeout(END, program.ended())
-                .await
-                .unwrap_or_else(|_runs| "closed its standard output".to_owned()),
+            (Some(Why::Left) | None, Some(program)) => {
+                let end = async {
+                    let how = program.ended().await;
+                    program.stderr_read().await;
+                    how
+                };
+                match timeout(END, end).await {
+                    Ok(how) => how,
+                    Err(_elapsed) => {
+                        program.end().unwrap_or_else(|| "closed its standard output".to_owned())
+                    }
+                }
+            }
             (Some(Why::Left) | None, None) => "ended the connection".to_owned(),
         };
         self.error_with_stderr(kind, what)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{Cost, FINDING_TOOL, Spawns, TaskLimits, ThinkingLevel};
+use crate::{Cost, FINDING_TOOL, Spawns, TASK_TOOL, TaskLimits, ThinkingLevel};
 
 /// One agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -133,6 +133,8 @@ pub struct AgentCatalog {
     pub agents: Vec<AgentDefinition>,
     /// Those that have the name of one before them, and are not used.
     pub shadowed: Vec<AgentDefinition>,
+    /// Those that the settings disable. They get no tasks.
+    pub disabled: Vec<AgentDefinition>,
     /// What is wrong with the files that are skipped.
     pub warnings: Vec<AgentWarning>,
 }
@@ -155,8 +157,6 @@ fn milliseconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result
 
 /// The tool with which results are returned. Every agent has it.
 const YIELD: &str = "yield";
-/// The tool with which tasks are given to agents.
-const TASK: &str = "task";
 
 /// Tools of which a model has one or the other, for the same work.
 const SAME_WORK: [[&str; 2]; 1] = [["edit", "apply_patch"]];
@@ -169,7 +169,7 @@ impl AgentDefinition {
     #[must_use]
     pub fn tools_for(&self, caller_tools: &[String]) -> Vec<String> {
         let is_listed = |tool: &str| match &self.tools {
-            _ if tool == TASK => self.spawns != Spawns::None,
+            _ if tool == TASK_TOOL => self.spawns != Spawns::None,
             None => true,
             Some(wanted) => wanted.iter().any(|wanted| includes(wanted, tool)),
         };
@@ -257,6 +257,16 @@ impl AgentCatalog {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&AgentDefinition> {
         self.agents.iter().find(|agent| agent.name == name)
+    }
+
+    /// Returns the catalog in which the agents with these names are disabled.
+    #[must_use]
+    pub fn without(mut self, disabled: &[String]) -> Self {
+        let (disabled, agents) =
+            self.agents.into_iter().partition(|it| disabled.contains(&it.name));
+        self.agents = agents;
+        self.disabled = disabled;
+        self
     }
 
     /// Adds an agent. The first with its name counts.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, Conflict, ExitCode, FailureClass, GroupName, IsolationMode, LandTime, MergeMode,
-    OwnNeeds, RepoPath, Rescue, ResolverFailure, RunName, SessionEvent, SessionId, TaskLanding,
-    TaskName, TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
+    OwnNeeds, RepoPath, Rescue, ResolverFailure, RunCaller, RunName, SessionEvent, SessionId,
+    TaskId, TaskLanding, TaskName, TaskReport, Timestamp, Unverified, Usage, WorkspaceNeeds,
 };
 
 /// An event. With `--json` each event is one line of output.
@@ -91,6 +91,9 @@ pub enum EventKind {
         /// The run that this one retries, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_of: Option<RunName>,
+        /// The call whose subagents the tasks are, if one has started the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        caller: Option<RunCaller>,
     },
     /// The engine could not do as asked or expected, and does something else instead. The run
     /// continues.
@@ -118,14 +121,13 @@ pub enum EventKind {
         /// The model of the task, if its worker is a model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The task that has added this one, if a task did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent: Option<TaskName>,
     },
     /// A task got its permit, and its workspace is being prepared.
     TaskStarted {
         /// The task.
         task: TaskName,
+        /// Its id, by which the runs of its subagents name it.
+        id: TaskId,
         /// The number of the attempt, from 1.
         attempt: u32,
     },

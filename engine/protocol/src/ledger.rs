@@ -4,23 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Captured, ExitCode, LandingId, LandingReport, ResolverFailure, RunId, TaskId, TaskReport,
-    TaskSpec, Totals, Usage, VerificationTotals,
+    Totals, Usage, VerificationTotals,
 };
 
 /// One recorded transition of a run or a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LedgerEntry {
-    /// Tasks were added to a run that is not over. They come after its other tasks.
-    TasksAdded {
-        /// The run.
-        run: RunId,
-        /// The task that added them, if one did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent: Option<TaskId>,
-        /// The specifications of the new tasks.
-        tasks: Vec<TaskSpec>,
-    },
     /// A task got its permit.
     TaskStarted {
         /// The run of the task.

@@ -75,7 +75,7 @@ pub use name::{GroupName, NameError, RunName, TaskName};
 pub use needs::{CarryDefault, OwnNeeds, SetupFolder, TaskNeeds, WorkspaceNeeds};
 pub use outcome::{Failure, FailureClass, FailureDetail, ModelUse, Outcome, TaskReport};
 pub use path::{RepoPath, is_temporary_name, quote_path, temporary_name};
-pub use question::{Question, QuestionChoice};
+pub use question::{Question, QuestionChoice, QuestionForm};
 pub use reached_limit::ReachedLimit;
 pub use server_choice::ServerChoice;
 pub use session::UserInput;
@@ -93,7 +93,7 @@ pub use spec::{
     Agent, BranchOwner, ChangeDemand, Command, Conversation, DoneTask, Item, LandTime, MergeMode,
     OnFailure, Retry, RunSpec, StackBranch, TaskLimits, TaskSpec, Work, YieldPlaceholder,
 };
-pub use subagent::{RunCaller, Subagent};
+pub use subagent::{RunCaller, Subagent, TASK_TOOL};
 pub use thinking_level::{ThinkingLevel, ThinkingLevelError};
 pub use thinking_mode::ThinkingMode;
 pub use timestamp::Timestamp;

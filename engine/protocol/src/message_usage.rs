@@ -2,16 +2,13 @@
 
 use serde::Deserialize as _;
 
-use crate::{Message, ToolResult, Usage};
-
-/// The tool whose results say what its subagents have used.
-const TASK: &str = "task";
+use crate::{Message, TASK_TOOL, ToolResult, Usage};
 
 impl ToolResult {
     /// Returns what the subagents of the call have used, if it had some.
     #[must_use]
     pub fn usage_of_subagents(&self) -> Option<Usage> {
-        let usage = self.details.as_ref().filter(|_| self.tool_name == TASK)?.get("usage")?;
+        let usage = self.details.as_ref().filter(|_| self.tool_name == TASK_TOOL)?.get("usage")?;
         Usage::deserialize(usage).ok()
     }
 }

@@ -13,6 +13,9 @@ pub struct Question {
     pub id: QuestionId,
     /// What is asked, in one line.
     pub text: String,
+    /// What the text is.
+    #[serde(default, skip_serializing_if = "QuestionForm::is_call")]
+    pub form: QuestionForm,
     /// Why it is asked, in one line.
     pub reason: String,
     /// The answers that can be given.
@@ -28,6 +31,32 @@ pub struct Question {
     /// The change that the tool call would make, as a unified diff; absent if it is none, unknown, or long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+}
+
+/// What the text of a question is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionForm {
+    /// The tool call that is to be allowed.
+    #[default]
+    Call,
+    /// A whole question.
+    Sentence,
+}
+
+impl QuestionForm {
+    fn is_call(&self) -> bool {
+        *self == Self::Call
+    }
+
+    /// Returns a question with this text, before which `label` may say of whom it is.
+    #[must_use]
+    pub fn question(self, label: &str, text: &str) -> String {
+        match self {
+            Self::Call => format!("allow {label}{text}?"),
+            Self::Sentence => format!("{label}{text}"),
+        }
+    }
 }
 
 /// An answer that can be given to a question.

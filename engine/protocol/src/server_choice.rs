@@ -17,6 +17,19 @@ pub enum ServerChoice {
     Named(BTreeSet<String>),
 }
 
+impl From<&[String]> for ServerChoice {
+    /// Returns the choice that names mean; the name `all` stands for all servers.
+    fn from(names: &[String]) -> Self {
+        if names.is_empty() {
+            Self::None
+        } else if names.iter().any(|name| name == "all") {
+            Self::All
+        } else {
+            Self::Named(names.iter().cloned().collect())
+        }
+    }
+}
+
 impl ServerChoice {
     /// Returns whether none is used.
     #[must_use]
@@ -32,5 +45,27 @@ impl ServerChoice {
             Self::All => true,
             Self::Named(names) => names.contains(name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_are_a_choice_and_all_stands_for_every_server() {
+        let of = |names: &[&str]| {
+            ServerChoice::from(
+                names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>().as_slice(),
+            )
+        };
+        let (none, named, all) = (of(&[]), of(&["a", "b"]), of(&["a", "all"]));
+        assert_eq!((&none, &all), (&ServerChoice::None, &ServerChoice::All));
+        assert!(named.has("a") && !named.has("c") && all.has("c") && !none.has("a"));
+        let written = serde_json::to_value(&named).unwrap();
+        assert_eq!(written, json!({ "named": ["a", "b"] }));
+        assert_eq!(serde_json::from_value::<ServerChoice>(written).unwrap(), named);
     }
 }

@@ -1,11 +1,15 @@
 //! Tasks that calls of the tool `task` have started.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{RunId, SessionId, Spawns, TaskId};
 
+/// The name of the tool that gives tasks to subagents.
+pub const TASK_TOOL: &str = "task";
+
 /// The call of a model that has started a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunCaller {
     /// The session of the model.
     pub session: SessionId,

@@ -1,4 +1,4 @@
-//! The file with the calls of the last answer of a session that have begun: `calls.jsonl` in the folder of its
+//! The file with the calls of the last answer of a session that have begun: `calls.log` in the folder of its
 //! artifacts. It is not synced: a power cut may take what was written, so that it says nothing after the next
 //! boot.
 
@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use engine::ports::{CallJournal, CallProgress, ContentDigest, PlannedChange, ViewPath};
@@ -15,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 
 /// The name of the file.
-const NAME: &str = "calls.jsonl";
+pub(crate) const CALLS: &str = "calls.log";
 
 /// The largest file that is read.
 const LARGEST: u64 = 16 << 20;
@@ -23,6 +24,8 @@ const LARGEST: u64 = 16 << 20;
 /// The records of the calls of a session.
 pub(crate) struct CallFile {
     path: PathBuf,
+    /// The calls of the answer.
+    expected: Mutex<BTreeSet<String>>,
 }
 
 /// The first line of the file.
@@ -49,14 +52,20 @@ struct Change {
 
 impl CallFile {
     pub(crate) fn new(folder: &Path) -> Self {
-        Self { path: folder.join(NAME) }
+        Self { path: folder.join(CALLS), expected: Mutex::default() }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
 impl CallJournal for CallFile {
     async fn expect(&self, calls: &[String]) {
-        let (path, calls) = (self.path.clone(), calls.iter().cloned().collect());
+        let calls: BTreeSet<_> = calls.iter().cloned().collect();
+        self.expected().clone_from(&calls);
+        let path = self.path.clone();
         let written = blocking(move || replace(&path, calls)).await;
         if let Err(error) = written {
             let path = self.path.display();
@@ -65,6 +74,9 @@ impl CallJournal for CallFile {
     }
 
     async fn begin(&self, call: &str, changes: &[PlannedChange]) -> io::Result<()> {
+        if !self.expected().contains(call) {
+            return Ok(());
+        }
         let begun = Begun { call: call.to_owned(), changes: texts(changes).unwrap_or_default() };
         let path = self.path.clone();
         blocking(move || match append(&path, &begun) {
@@ -203,7 +215,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = CallFile::new(folder.path());
         journal.expect(&ids(&["a"])).await;
-        let path = folder.path().join(NAME);
+        let path = folder.path().join(CALLS);
         let good = fs::read_to_string(&path).unwrap();
         let other_boot = good.replace(&boot().unwrap(), "another");
         let leaves =

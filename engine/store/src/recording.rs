@@ -35,9 +35,6 @@ pub(crate) fn record(
 ) -> Result<(), LedgerCause> {
     let recording = Recording { ledger, at: word(&at)?, entry: json(entry)? };
     match entry {
-        LedgerEntry::TasksAdded { run, parent, tasks } => {
-            recording.tasks_added(*run, *parent, tasks)
-        }
         LedgerEntry::TaskStarted { run, task, attempt } => {
             recording.task_started(*run, *task, *attempt)
         }

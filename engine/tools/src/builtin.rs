@@ -65,6 +65,11 @@ pub(crate) trait Builtin: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Returns the lines that people are shown of a result, from its details. `None` shows a part of its text.
+    fn shown_result(_details: &Value) -> Option<Vec<String>> {
+        None
+    }
+
     /// Returns whether sessions in this environment have the tool.
     fn is_offered(_env: &ToolEnv) -> bool {
         true

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::apply_patch::ApplyPatch;
+use crate::ask::Ask;
 use crate::ast_edit::AstEdit;
 use crate::ast_grep::AstGrep;
 use crate::bash::Bash;
@@ -99,6 +100,13 @@ impl Builtins {
         (entry(&call.name)?.title)(call.arguments.clone())
     }
 
+    /// Returns the printable lines that people are shown of a result of `tool` with these details; `None` shows a
+    /// part of its text.
+    #[must_use]
+    pub fn shown_result(tool: &str, details: &Value) -> Option<Vec<String>> {
+        (entry(tool)?.shown_result)(details)
+    }
+
     /// Returns whether no call of `tool` changes a file or runs a command.
     #[must_use]
     pub fn only_reads(tool: &str) -> bool {
@@ -169,6 +177,7 @@ pub(crate) const TABLE: &[Entry] = &[
     Entry::of::<AstGrep>(),
     Entry::of::<AstEdit>(),
     Entry::of::<TodoWrite>(),
+    Entry::of::<Ask>(),
     Entry::of::<Task>(),
     Entry::of::<ReportFinding>(),
     Entry::of::<Yield>(),
@@ -187,6 +196,7 @@ pub(crate) struct Entry {
     requires: Requires,
     shown_part: ShownPart,
     title: fn(Map<String, Value>) -> Option<String>,
+    shown_result: fn(&Value) -> Option<Vec<String>>,
     classify: fn(&Map<String, Value>) -> Access,
     /// Returns whether sessions in such an environment have the tool.
     is_offered: fn(&ToolEnv) -> bool,
@@ -205,6 +215,7 @@ impl Entry {
             requires: T::REQUIRES,
             shown_part: T::SHOWN_PART,
             title: title::<T>,
+            shown_result: T::shown_result,
             classify: T::classify,
             is_offered: T::is_offered,
             spec: spec::<T>,

@@ -62,6 +62,11 @@ pub(crate) fn change_since(before: Before, content: Vec<u8>) -> String {
 
 /// Returns the change between two texts.
 pub(crate) fn diff(before: &str, after: &str) -> Change {
+    // A byte order mark that stays is not shown, as it cannot be seen.
+    let (before, after) = match (before.strip_prefix('\u{feff}'), after.strip_prefix('\u{feff}')) {
+        (Some(before), Some(after)) => (before, after),
+        _ => (before, after),
+    };
     let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(before, after);
     let (mut added, mut removed, mut first) = (0, 0, None);
     for change in diff.iter_all_changes() {

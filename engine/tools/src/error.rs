@@ -138,6 +138,11 @@ pub(crate) enum PathError {
     /// The path belongs to git.
     #[error("`{0}` belongs to git and is not written by hand; use git commands in bash")]
     Guarded(String),
+    /// The permissions of the file do not allow to change it.
+    #[error(
+        "`{0}` is read-only; ask the user, or make it writable with bash if that is what is wanted"
+    )]
+    ReadOnly(String),
     /// The operating system refuses.
     #[error("`{path}` cannot be opened")]
     Cannot {

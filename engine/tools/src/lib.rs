@@ -4,6 +4,7 @@ mod agent_result;
 mod apply_patch;
 mod artifact;
 mod artifact_file;
+mod ask;
 mod ast_edit;
 mod ast_grep;
 mod background;

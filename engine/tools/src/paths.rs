@@ -52,7 +52,15 @@ impl Paths {
         if !bytes.is_empty() && RepoPath::new(bytes).is_none() {
             return Err(PathError::Guarded(quote(text)));
         }
-        Ok(found)
+        match &found {
+            // The replaced file would be another one, which the permissions of this one do not prevent.
+            Found::File { stat, .. }
+                if stat.kind == FileKind::Regular && stat.mode & 0o222 == 0 =>
+            {
+                Err(PathError::ReadOnly(quote(text)))
+            }
+            Found::File { .. } | Found::Folder(_) | Found::Missing { .. } => Ok(found),
+        }
     }
 
     /// Returns the error that nothing exists at `text`, with a suggestion.

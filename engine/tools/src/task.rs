@@ -4,6 +4,7 @@ mod arguments;
 mod declaration;
 mod details;
 mod other_forms;
+mod result_lines;
 mod shares;
 mod summary;
 #[cfg(test)]
@@ -53,6 +54,10 @@ impl Builtin for Task {
             1 => names.concat(),
             count => format!("{count} tasks: {}{rest}", names.join(", ")),
         })
+    }
+
+    fn shown_result(details: &Value) -> Option<Vec<String>> {
+        result_lines::lines(details)
     }
 
     fn is_offered(env: &ToolEnv) -> bool {

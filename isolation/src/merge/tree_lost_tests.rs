@@ -30,7 +30,7 @@ pub(super) fn lost_by_git(
     }
     let sides = [ours, theirs];
     paths.extend(one_of_two_files(base, sides, git, here));
-    // A file that was not removed or renamed, whose name git gives to a folder.
+    // A file that neither side removed or renamed, whose name git gives to a folder.
     let stays = |path: &&String| {
         sides.iter().all(|side| side.contains_key(*path)) && !git.tree.contains_key(*path)
     };

@@ -282,7 +282,7 @@ impl Following<'_> {
         Ok(Some(to))
     }
 
-    /// Returns whether `side` has something at a path, or what is there was not changed.
+    /// Returns whether `side` has something at a path, or neither side changed what is there.
     fn is_in_the_way(&self, side: SideName, path: &RepoPath) -> Result<bool> {
         let mut below = entries_below(&self.paths, path);
         if below.any(|(_, versions)| versions.sides[side.at()].is_some()) {
@@ -329,8 +329,8 @@ impl Following<'_> {
         let Followed { from, to, by } = rename;
         let other = by.other();
         if from == to {
-            // The other side renamed another folder to the one that this side renamed. Whoever
-            // takes such a file for renamed loses it.
+            // The other side renamed another folder to the one that this side renamed. As a
+            // renamed one, such a file would be lost.
             self.conflict(ConflictReason::SameName, from, [Some(to), Some(to)]);
             return;
         }

@@ -13,7 +13,7 @@ use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
     AnyValue, Clock, Ids, Models, NoTrustedRules, Schema, Schemas, ShellPart, ShellSyntax,
-    ShellWord, ToolFactory,
+    ShellWord, Spawner, ToolFactory,
 };
 use engine::request::RequestPolicy;
 use protocol::{
@@ -25,8 +25,11 @@ use serde_json::{Value, json};
 
 use super::{
     FakeArtifacts, FakeCommands, FakeGateStore, FakeLedger, FakeLogs, FakeModels, FakeRepository,
-    FakeTools, Trace,
+    FakeServers, FakeTools, Trace,
 };
+
+/// Tools beside the fake ones, and what starts subagents.
+type OfCalls = (Vec<Arc<dyn ToolFactory>>, Option<Arc<dyn Spawner>>);
 
 /// Always the same time.
 pub struct FakeClock;
@@ -185,7 +188,7 @@ impl TestEngine {
 
     /// Opens an engine whose models have the tools of `more` beside the fake ones.
     pub async fn with_tools(jobs: usize, more: Vec<Arc<dyn ToolFactory>>) -> Self {
-        Self::open_asking(jobs, "", Duration::from_millis(100), None, more).await
+        Self::open_asking((jobs, ""), Duration::from_millis(100), None, (more, None), None).await
     }
 
     /// Opens an engine whose models are `models`, asked as `requests` says, and in which the
@@ -197,7 +200,8 @@ impl TestEngine {
         plan: &str,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking(jobs, plan, Duration::from_millis(100), asked, Vec::new()).await
+        Self::open_asking((jobs, plan), Duration::from_millis(100), asked, (Vec::new(), None), None)
+            .await
     }
 
     /// Opens an engine whose models are `models`, with the tools of `more` beside the fake ones.
@@ -207,21 +211,37 @@ impl TestEngine {
         more: Vec<Arc<dyn ToolFactory>>,
     ) -> Self {
         let asked = Some((models, requests));
-        Self::open_asking(1, "", Duration::from_millis(100), asked, more).await
+        Self::open_asking((1, ""), Duration::from_millis(100), asked, (more, None), None).await
+    }
+
+    /// Opens an engine with these MCP servers, in which the faults of `plan` strike.
+    pub async fn with_servers(jobs: usize, plan: &str, servers: &FakeServers) -> Self {
+        let (grace, more) = (Duration::from_millis(100), (Vec::new(), None));
+        Self::open_asking((jobs, plan), grace, None, more, Some(servers)).await
+    }
+
+    /// Opens an engine whose tools start subagents with `spawner`, with the tools of `more` beside the fake ones.
+    pub async fn with_spawner(
+        jobs: usize,
+        spawner: Arc<dyn Spawner>,
+        more: Vec<Arc<dyn ToolFactory>>,
+    ) -> Self {
+        let of_calls = (more, Some(spawner));
+        Self::open_asking((jobs, ""), Duration::from_millis(100), None, of_calls, None).await
     }
 
     async fn open(jobs: usize, plan: &str, grace: Duration) -> Self {
-        Self::open_asking(jobs, plan, grace, None, Vec::new()).await
+        Self::open_asking((jobs, plan), grace, None, (Vec::new(), None), None).await
     }
 
     /// # Panics
     /// When the engine cannot be opened.
     async fn open_asking(
-        jobs: usize,
-        plan: &str,
+        (jobs, plan): (usize, &str),
         grace: Duration,
         asked: Option<(Arc<dyn Models>, RequestPolicy)>,
-        more: Vec<Arc<dyn ToolFactory>>,
+        (more, spawner): OfCalls,
+        servers: Option<&FakeServers>,
     ) -> Self {
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
         let trace = Trace::default();
@@ -248,8 +268,8 @@ impl TestEngine {
             models: asked,
             gates: Some(Arc::new(FakeGateStore::default())),
             tools: factories,
-            mcp: None,
-            spawner: None,
+            mcp: servers.map(FakeServers::ports),
+            spawner,
             artifacts: Arc::new(FakeArtifacts::default()),
             absences: Arc::default(),
             session_logs: Arc::new(logs.clone()),

@@ -102,10 +102,6 @@ impl Record {
             | LedgerEntry::TaskDiscarded { task }
             | LedgerEntry::ResolverFailed { task, .. }
             | LedgerEntry::TaskCollected { task } => self.tasks.get(task).copied(),
-            LedgerEntry::TasksAdded { run, tasks, .. } => {
-                self.tasks.extend(tasks.iter().map(|task| (task.id, *run)));
-                Some(*run)
-            }
             LedgerEntry::TaskStarted { run, .. }
             | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }

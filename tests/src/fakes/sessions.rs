@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use actors::{Events, OpenSessionError, SessionHandle, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
+use engine::approvals::ApprovalPolicy;
 use engine::ports::{Requester, SessionPurpose, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
-use protocol::{AgentEnd, EventKind, EventScope, InputId, SessionEvent, UserInput};
+use protocol::{
+    AgentEnd, ApprovalMode, Approvals, EventKind, EventScope, InputId, SessionEvent, UserInput,
+};
 
 use super::TestEngine;
 use crate::event_grammar::Grammar;
@@ -58,7 +61,10 @@ pub fn session_tools() -> ToolSetup {
         artifacts: "/sessions".into(),
         only: None,
         servers: Default::default(),
-        approvals: Default::default(),
+        approvals: ApprovalPolicy::from(Approvals {
+            mode: Some(ApprovalMode::Yolo),
+            ..Approvals::default()
+        }),
         mode: Default::default(),
         answerer: Default::default(),
     }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 /// The tools `yield`, `read` (says `text`), `wait` (until [`FakeTools::release`]), `bad` (fails), `boom` (panics), `cling` (ends a moment
-/// after it is killed, as what waits for a disk does, and not when its call is dropped) `stuck` (nothing but dropping its call ends it) and `tidy` (needs a moment of the grace), `later` (ends at once; what it leaves in the background ends with [`FakeTools::release`] and is told as `say told`); and, once another tool runs, `lost`
+/// after it is killed, as what waits for a disk does, and not when its call is dropped) `stuck` (nothing but dropping its call ends it) and `tidy` (needs a moment of the grace), `later` (ends at once; what it leaves in the background ends with [`FakeTools::release`] and is reported as `say told`); and, once another tool runs, `lost`
 /// (what it says cannot be logged) and `fatal` (what it says is the end of who logs it).
 #[derive(Clone, Default)]
 pub struct FakeTools(Arc<Running>);

@@ -9,9 +9,13 @@ use actors::Submission;
 use engine::exit_code::Interruption;
 use engine::ports::{AttemptFailure, CancelLevel, FailureCause, ModelEvent};
 use engine::request::RequestPolicy;
-use protocol::{AgentEnd, EventKind, FailureClass, Outcome, RunSpec, SessionEvent, TaskSpec};
+use protocol::{
+    AgentEnd, EventKind, FailureClass, Outcome, RunSpec, ServerChoice, SessionEvent, TaskSpec, Work,
+};
 use serde_json::json;
-use tests::fakes::{FakeAccounts, TestEngine, TestSession, agent, input, silent, task, yields};
+use tests::fakes::{
+    FakeAccounts, FakeServers, TestEngine, TestSession, agent, input, server, silent, task, yields,
+};
 
 /// What goes on in the engine.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +36,6 @@ pub(super) enum Scene {
     DeadTask,
     /// A task the owner of whose workspace dies.
     DeadOwner,
-    /// A task is added to a run.
-    Adding,
     /// A run is cancelled while it is opened.
     Cancelled,
     /// The engine closes, and a capture does not end.
@@ -42,6 +44,8 @@ pub(super) enum Scene {
     Session,
     /// A session without a task is compacted.
     Compaction,
+    /// An agent calls tools of an MCP server, which changes its tools, ends once and is started again.
+    Server,
 }
 
 /// Waits for `what`, unless nothing goes on any more.
@@ -58,6 +62,9 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
     }
     let mut engine = match scene {
         Scene::LimitedAgents => limited(&plan).await,
+        Scene::Server => {
+            TestEngine::with_servers(1, &plan, &FakeServers::of(vec![server("s")])).await
+        }
         _ => TestEngine::with_faults(1, &plan).await,
     };
     let commands = || vec![task("one", "yield"), task("two", "yield")];
@@ -81,7 +88,6 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
             dead.schema = Some(Box::new(json!({ "required": "panic" })));
             run(&mut engine, vec![dead]).await
         }
-        Scene::Adding => add(&mut engine).await,
         Scene::Cancelled => cancel(&engine).await,
         Scene::Closing => {
             engine.repository.failpoints.block_at("capture");
@@ -91,6 +97,14 @@ pub(super) async fn play(scene: Scene, point: &str) -> String {
         }
         Scene::Session => converse(&engine).await,
         Scene::Compaction => compact(&engine).await,
+        Scene::Server => {
+            let words = "use mcp__s_change {}; use mcp__s_die {}; use mcp__s_echo {}; yield 1";
+            let mut one = agent("one", words);
+            if let Work::Agent(agent) = &mut one.work {
+                agent.servers = ServerChoice::All;
+            }
+            run(&mut engine, vec![one]).await
+        }
     };
     let (repository, faults) = (engine.repository.clone(), engine.faults.clone());
     let captured = repository.captured().len();
@@ -169,18 +183,6 @@ async fn end(engine: &mut TestEngine) -> String {
         Some(landed) => format!("{}; {landed} landed", came.join(", ")),
         None => "no end".to_owned(),
     }
-}
-
-async fn add(engine: &mut TestEngine) -> String {
-    let submitted = engine.submit(engine.spec(vec![task("one", "wait")])).await;
-    while engine.commands.running() == 0 {
-        within(engine.next()).await;
-    }
-    let adding = engine.engine.controls(submitted.id).add_tasks(None, vec![task("two", "yield")]);
-    let added = within(adding).await.map(|tasks| tasks.len());
-    engine.commands.release();
-    let added = added.map_err(|error| error.to_string());
-    format!("{added:?}; {}", end(engine).await)
 }
 
 async fn cancel(engine: &TestEngine) -> String {

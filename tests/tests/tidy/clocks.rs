@@ -17,6 +17,7 @@ const FOR_EVER: u64 = 60;
 /// The files whose test code sleeps all the same, each with the reason.
 const SLEEPERS: &[(&str, &str)] = &[
     ("tests/limit/src/waiting.rs", "it looks again and again at what sends no event"),
+    ("engine/peers/tests/servers/harness.rs", "a person thinks longer than a server may be silent"),
     ("engine/providers/src/test_support.rs", "it is a timer"),
     ("engine/providers/src/test_support/loopback.rs", "it is a server that ends late"),
     ("isolation/src/landing/tests/savers.rs", "programs save at random moments of a landing"),
@@ -24,6 +25,8 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("tests/src/fakes/tools.rs", "a tool takes its time, of a clock that is paused"),
     ("tests/tests/binary/models/api_pairs.rs", "it is a timer"),
     ("tests/tests/event_streams.rs", "models and tools take their time, of a clock that is paused"),
+    ("tests/tests/waiting_parents.rs", "subagents take their time, of a clock that is paused"),
+    ("tests/tests/servers.rs", "servers take their time, of a clock that is paused"),
     ("tests/src/model/respond.rs", "a model speaks at its pace, and nobody waits for a moment"),
 ];
 
@@ -57,6 +60,7 @@ const BOUNDED: &[(&str, &str)] = &[
     ("tests/limit/src/yardstick.rs", "it is where bounds are scaled"),
     ("tests/tests/binary/agents/outages.rs", "what is asked later is judged otherwise"),
     ("tests/tests/binary/runs/setup.rs", "two times of one task are compared"),
+    ("tests/tests/servers.rs", "the clock is paused"),
 ];
 
 #[test]

@@ -17,6 +17,7 @@ const ORDERED: &[&str] = &[
     "engine/core/src/request",
     "engine/core/src/tools",
     "engine/exec/src",
+    "engine/peers/src",
     "engine/providers/src",
     "engine/tools/src",
     "isolation/src/view",

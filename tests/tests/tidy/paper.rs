@@ -130,8 +130,8 @@ fn each_mistake_that_removes_a_capability_names_a_test_of_that_feature() {
             ["binary", folder, module, test] => {
                 format!("tests/tests/binary/{folder}/{module}.rs::{test}")
             }
-            // Over one of the views.
-            ["runner", folder, module, test, _] => {
+            // Those with one part more are over one of the views.
+            ["runner", folder, module, test] | ["runner", folder, module, test, _] => {
                 format!("tests/tests/{folder}/{module}.rs::{test}")
             }
             ["runner", module, test] => format!("tests/tests/{module}.rs::{test}"),

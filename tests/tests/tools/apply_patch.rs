@@ -66,7 +66,7 @@ async fn a_patch_is_applied_whole_or_not_at_all(kind: ViewKind) {
         ("*** Update File: bin\n-x", "`bin` is a binary file"),
         (
             "*** Update File: a\n-two",
-            "nothing was changed: a: the 1 lines that the hunk on line 5 of the patch keeps or removes were \
+            "nothing was changed: a: the line that the hunk on line 5 of the patch keeps or removes was \
              not found; read the file again",
         ),
         ("hello", "nothing was changed: line 4 of the patch is `hello`"),

@@ -5,6 +5,7 @@ use std::fs;
 use engine::ports::ToolOutcome;
 use serde_json::{Value, json};
 
+use super::apply_patch::patch;
 use super::session::{Session, ViewKind};
 
 over_both_views! {
@@ -20,6 +21,7 @@ over_both_views! {
     the_encoding_of_a_file_is_kept,
     what_is_no_text_is_refused,
     a_link_is_edited_through_if_it_stays_inside,
+    a_read_only_file_is_changed_by_no_tool,
     a_large_change_is_told_in_part,
 }
 
@@ -145,10 +147,34 @@ async fn what_is_not_there_is_told_with_what_is_nearest(kind: ViewKind) {
     assert_eq!(same, "a.rs was not edited: no change: the new text is the old text");
 }
 
+async fn a_read_only_file_is_changed_by_no_tool(kind: ViewKind) {
+    let session = Session::new(kind).await;
+    let notebook = r#"{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[]}"#;
+    for (name, text) in [("a", "one\n"), ("a.ipynb", notebook)] {
+        session.put(name, text);
+        session.set_mode(name, 0o444).await;
+    }
+    let cell = json!({ "path": "a.ipynb", "action": "insert", "cell": 0, "content": "x" });
+    for (tool, arguments) in [
+        ("edit", one("a", "one", "two")),
+        ("write", json!({ "path": "a", "content": "two\n" })),
+        ("apply_patch", patch("*** Update File: a\n-one\n+two")),
+        ("apply_patch", patch("*** Delete File: a")),
+        ("notebook", cell),
+    ] {
+        let refused = session.failed(tool, arguments).await;
+        assert!(refused.contains("is read-only; ask the user"), "{tool}: {refused}");
+    }
+    assert_eq!((session.text("a").await, session.mode("a").await), ("one\n".to_owned(), 0o444));
+    assert_eq!(session.text("a.ipynb").await, notebook);
+    assert_eq!(session.said("read", json!({ "path": "a" })).await, "     1  one");
+}
+
 async fn line_ends_and_the_mark_are_kept(kind: ViewKind) {
     let session = Session::new(kind).await;
     session.put("dos.txt", "\u{feff}one\r\ntwo\r\nthree\r\n");
-    session.said("edit", one("dos.txt", "one\ntwo\n", "1\n2\n3\n")).await;
+    let said = session.said("edit", one("dos.txt", "one\ntwo\n", "1\n2\n3\n")).await;
+    assert!(said.contains("\n-one\n"), "the mark is not in the diff: {said}");
     assert_eq!(session.text("dos.txt").await, "\u{feff}1\r\n2\r\n3\r\nthree\r\n");
     session.put("mixed.txt", "a\nb\nc\r\nd");
     session.said("edit", one("mixed.txt", "b", "x\r\ny")).await;

@@ -184,7 +184,7 @@ async fn of_a_file_that_may_not_be_shown_the_model_is_told_no_line(kind: ViewKin
         ("edit", edit("name = 1"), "oldText was found with other blanks or quotes on line 2]"),
         ("edit", edit("key=hidde\nno"), "env was not edited: oldText is not in it"),
         ("apply_patch", patch("*** Update File: env\n-name=1\n+name=2"), "update env"),
-        ("apply_patch", patch("*** Update File: env\n-key=hidde\n+x"), "were not found"),
+        ("apply_patch", patch("*** Update File: env\n-key=hidde\n+x"), "was not found"),
         ("write", json!({ "path": "env", "content": "name=2\n" }), "Now that you know, repeat"),
     ] {
         for (session, has_line) in [(&shown, true), (&hidden, false)] {

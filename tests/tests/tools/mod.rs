@@ -4,6 +4,7 @@
 mod views;
 
 mod apply_patch;
+mod ask;
 mod background;
 mod bash;
 mod code;

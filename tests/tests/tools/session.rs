@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use engine::fault::{FaultHooks, Faults};
 use engine::ports::{
-    ArtifactStore as _, Artifacts, CallOrigin, CancelToken, ChangeShown, CommandShell,
+    ArtifactStore as _, Artifacts, Ask, CallOrigin, CancelToken, ChangeShown, CommandShell,
     SessionPurpose, SpawnOffer, Syntax, ToolContext, ToolDeclaration, ToolEnv, ToolFactory as _,
     ToolOutcome, ToolOutput, ViewPath, Visibility, WorkspaceView,
 };
@@ -41,7 +41,7 @@ pub(crate) struct Session {
     workspace: Workspace,
     tools: Arc<ToolSet>,
     context: ToolContext,
-    /// The tools that a model is told of, each with right arguments.
+    /// The tools that are declared to a model, each with right arguments.
     pub(crate) examples: Vec<(String, String)>,
     pub(crate) commands: Arc<ScriptedCommands>,
     pub(crate) background: Arc<InBackground>,
@@ -167,6 +167,7 @@ impl Session {
             change_shown: ChangeShown::Yes,
             artifacts: ArtifactFolders.open(&folder.path().join("artifacts")),
             background: background.clone(),
+            ask: None,
             subagents: None,
             pending: tools.pending(),
             progress: Arc::new(|_line| {}),
@@ -187,6 +188,13 @@ impl Session {
     pub(crate) fn without_changes(&self) -> Self {
         let mut changed = self.clone();
         changed.context.change_shown = ChangeShown::No;
+        changed
+    }
+
+    /// The same session, with someone who answers.
+    pub(crate) fn answered_by(&self, ask: Arc<dyn Ask>) -> Self {
+        let mut changed = self.clone();
+        changed.context.ask = Some(ask);
         changed
     }
 

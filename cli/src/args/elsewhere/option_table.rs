@@ -6,9 +6,15 @@ const ALLOWED: &str =
     "leave it out: tools run without a question in a copy, unless --approval-mode says otherwise";
 const YOLO: &str = "--approval-mode yolo (no question before a tool call)";
 const IN_COPY: &str = "leave it out: each task works in a copy";
+const NO_SANDBOX: &str = "there is no sandbox: docs/safety.md";
+const ISOLATED: &str =
+    "there is no sandbox: docs/safety.md\n--isolated (works in a copy; commands are not confined)";
+const READS: &str = "--tools read,grep,find,ls (without bash: nothing else confines a command)";
 const ALL_TOOLS: &str = "leave it out: a task has all tools and works in a copy";
 const SEARCH: &str = "leave it out: the model fetches pages with curl";
-const NO_MCP: &str = "leave it out: MCP servers are not implemented yet";
+const SEARCH_HERE: &str = "leave it out: the model fetches pages with curl, which a question allows\n\
+                           --approval-mode yolo (without a question: for -p)";
+const NO_MCP: &str = "leave it out: `regatta mcp` lists the servers";
 const NO_EXTENSION: &str = "leave it out: extensions are not implemented yet";
 
 /// The options, separated by blanks; `NAME=VALUE` is an option with this value only, where `KEY=` stands for a
@@ -44,7 +50,7 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "regatta run --limit cost=<DOLLARS:2.00>USD TASK",
     ),
     ("--max-tokens --tokens --token-limit", "--limit tokens=<400k>", "regatta run --limit tokens=<400k> TASK"),
-    ("--permission-mode=plan -s=read-only --sandbox=read-only", IN_COPY, "--tools read"),
+    ("--permission-mode=plan -s=read-only --sandbox=read-only", NO_SANDBOX, READS),
     ("--permission-mode=acceptEdits", "--approval-mode write", "--approval-mode write"),
     (
         "--permission-mode=default --permission-mode=manual -a=on-request -a=on-failure -a=untrusted \
@@ -60,20 +66,25 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         ALLOWED,
         YOLO,
     ),
-    ("-s=danger-full-access --sandbox=danger-full-access --sandbox=off --sandbox=none", IN_COPY, YOLO),
-    ("--sandbox -s=workspace-write", IN_COPY, "--isolated"),
+    ("-s=danger-full-access --sandbox=danger-full-access --sandbox=off --sandbox=none", "leave it out: commands are not confined", YOLO),
+    ("--sandbox -s=workspace-write", NO_SANDBOX, ISOLATED),
     ("-s=N", "--chunk N (so many items in a task)", "regatta run --each SPEC --chunk N --exec 'CMD {{items}}'"),
     // Git, make and curl have it.
     ("-s", "--quiet", "--quiet"),
-    ("--docker --podman --container --rm", IN_COPY, "regatta run TASK (works in a copy)"),
+    ("--docker --podman --container --rm", NO_SANDBOX, ISOLATED),
     ("--worktree -w", IN_COPY, "--isolated"),
     ("--read-only --readonly", "--merge none (your files stay as they are)", "--tools read"),
     ("--output-format=text --format=text", "leave it out: it prints text", "--mode text"),
     (
         "--output-format --format --stream-json --output=json --output=stream-json -o=json -o=stream-json \
-         --input-format --include-partial-messages",
+         --include-partial-messages",
         "--json",
         "--mode json",
+    ),
+    (
+        "--input-format",
+        "--each - (each line of standard input is an item)",
+        "leave it out: standard input is a text, and comes before the prompt",
     ),
     (
         "--output --out --output-file --output-last-message -o",
@@ -131,8 +142,8 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "--exclude --ignore",
-        "git ls-files | grep -v <PATTERN> | regatta run --each - …",
-        "git ls-files | grep -v <PATTERN> | regatta run --each - 'What to do with {{item}}'",
+        "git ls-files FILES <EXCLUDED:':(exclude)PATTERN'> | regatta run --each - …",
+        "git ls-files FILES <EXCLUDED:':(exclude)PATTERN'> | regatta run --each - 'What to do with {{item}}'",
     ),
     (
         "-i --image --images",
@@ -183,6 +194,11 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "the setting approvals.deny (with <RULE>)",
         "the setting approvals.deny (with <RULE>)",
     ),
+    (
+        "--allowedTools=BASH --allowed-tools=BASH",
+        ALL_TOOLS,
+        "--approval-mode yolo --tools <TOOLS:bash> (no question before a tool call)",
+    ),
     ("--allowedTools --allowed-tools", ALL_TOOLS, "--tools <TOOLS:read,write>"),
     (
         "--disallowedTools --disallowed-tools --exclude-tools",
@@ -200,7 +216,7 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
         "git init (a run needs a repository)",
         "leave it out: a session works in any folder",
     ),
-    ("--search --web-search", SEARCH, SEARCH),
+    ("--search --web-search", SEARCH, SEARCH_HERE),
     ("--shell", "--exec <CMD>", "regatta (and in it !COMMAND)"),
     ("--effort --reasoning --reasoning-effort --variant", "--model MODEL:<high>", "--thinking <LEVEL>"),
     ("--key --token", "--api-key KEY", "--api-key KEY"),
@@ -254,7 +270,8 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("--rebase", "git rebase (after it)", "git rebase (after it)"),
     ("--push", "git push (after it)", "git push (after it)"),
-    ("--tag", "git tag <NAME> (after it)", "git tag <NAME> (after it)"),
+    ("--tag=WORD", "git tag <NAME> (after it)", "git tag <NAME> (after it)"),
+    ("--tag", "leave it out: regatta logs names the task of each output", "git tag NAME (after it)"),
     (
         "--pr --pull-request --create-pr",
         "--merge branch\ngh pr create (after it)",

@@ -13,7 +13,8 @@ pub(crate) enum CommandKind {
 }
 
 /// A way in which the table may have a value: `NAME=VALUE`, `NAME=KEY=` for a value `KEY=…`, `NAME=N` for a
-/// number, `NAME=RULE` for what has `(` in it, and `NAME=WORD` for one word.
+/// number, `NAME=RULE` for what has `(` in it, `NAME=BASH` for a list of tools with that one, and `NAME=WORD` for
+/// one word.
 struct ValueKind<'a> {
     name: String,
     /// What the places of the row are filled with.
@@ -30,6 +31,9 @@ fn kinds_of(value: &str) -> Vec<ValueKind<'_>> {
     }
     if value.parse::<u64>().is_ok() {
         kinds.push(ValueKind { name: "N".to_owned(), value });
+    }
+    if value.to_ascii_lowercase().split([',', ' ']).any(|tool| tool == "bash") {
+        kinds.push(ValueKind { name: "BASH".to_owned(), value });
     }
     if value.contains('(') {
         kinds.push(ValueKind { name: "RULE".to_owned(), value });
@@ -107,6 +111,7 @@ pub(super) mod tests {
                 let value = value.map(|value| match value {
                     "N" => "7",
                     "RULE" => "Bash(git *)",
+                    "BASH" => "Read,Bash",
                     value => value,
                 });
                 let instead = option(word, kind, value, &|_| false);

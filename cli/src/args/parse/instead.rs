@@ -6,9 +6,9 @@ use clap::error::{ContextKind, ErrorKind};
 use config::nearest;
 
 use super::launch_line::LAUNCH;
-use super::{argument, command_of, text, unknown_option};
+use super::{argument, command_of, text, texts, unknown_option};
 use crate::args::LimitSetting;
-use crate::elsewhere::{TypedLine, level, listed_tools};
+use crate::elsewhere::{TypedLine, level, listed_tools, may_be_target};
 use crate::not_implemented;
 use crate::render::shell_word;
 use regatta::error::Error;
@@ -45,8 +45,21 @@ pub(super) fn lines_instead(
             days_of_weeks(&value).into_iter().map(|days| format!("--older-than {days}d")).collect()
         }
         ErrorKind::MissingRequiredArgument => {
+            let missing = texts(error, ContextKind::InvalidArg);
+            let option = missing.iter().find(|it| it.starts_with("--"));
+            let option = option.filter(|_| command != Some("trust"));
             let lines = complete_lines(command.unwrap_or_default()).iter();
-            lines.map(|line| (*line).to_owned()).collect()
+            match option {
+                Some(option) => vec![plain(option)],
+                None => lines.map(|line| (*line).to_owned()).collect(),
+            }
+        }
+        ErrorKind::InvalidValue if value.is_empty() => {
+            vec![plain(&text(error, ContextKind::InvalidArg))]
+        }
+        ErrorKind::TooManyValues => {
+            let is_off = ["0", "false", "no", "off"].contains(&value.as_str());
+            vec![if is_off { "leave it out".to_owned() } else { argument(error) }]
         }
         _ if argument(error) == "--thinking" => {
             let level = level(&text(error, ContextKind::InvalidValue));
@@ -54,6 +67,12 @@ pub(super) fn lines_instead(
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns an option as it is typed: `--model MODEL`. A value that may be left out is.
+fn plain(option: &str) -> String {
+    let option = option.split(" [").next().unwrap_or_default();
+    option.replace(['<', '>'], "").trim_end_matches("...").to_owned()
 }
 
 /// Returns the value of a closed set that an invalid one is meant as, if it is near in spelling.
@@ -106,6 +125,10 @@ pub(super) fn other_lines(command: Option<&str>, line: &[OsString]) -> Vec<Strin
                 format!("approvals: {{ allow: [{rule}] }} (in <SETTINGS FILE>)"),
                 format!("regatta trust --revoke {rule} (removes what a question has kept)"),
             ]
+        }
+        (Some("show"), run) if may_be_target(run) => {
+            let run = shell_word(run);
+            vec![format!("regatta runs show {run}{rest}"), format!("regatta diff {run}{rest}")]
         }
         (Some("models"), "refresh") if !rest.is_empty() => {
             vec![format!("regatta models refresh --from{rest}")]

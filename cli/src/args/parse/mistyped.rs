@@ -15,15 +15,18 @@ use crate::not_implemented;
 use crate::render::{shell_word, shell_words};
 use regatta::error::Error;
 
+mod beside_prompt;
 mod files;
 #[cfg(feature = "tui")]
 mod in_conversation;
 mod tasks;
 mod with_rest;
 
+use beside_prompt::{refuse_command, refuse_value_of_flag};
 pub(crate) use files::glob_of;
 #[cfg(feature = "tui")]
 pub(crate) use in_conversation::meant_as_command;
+pub(super) use tasks::refuse_program;
 use tasks::refuse_run;
 use with_rest::{with_rest, with_targets};
 
@@ -80,6 +83,7 @@ fn refuse_session(
         });
     }
     refuse_value_of_flag(words, line, &options)?;
+    refuse_command(words, line, folder, &options)?;
     let typed = typed_from(first, line);
     let line = line.iter().take_while(|word| *word != "--");
     let at = |is_it: &dyn Fn(&str) -> bool| {
@@ -109,29 +113,6 @@ fn refuse_session(
         return Err(with_hints(error, hints, &options));
     }
     Ok(())
-}
-
-/// Refuses one word behind an option that takes no value, beside a prompt: another program's option of this
-/// name may take one.
-fn refuse_value_of_flag(
-    words: &[&str],
-    line: &[OsString],
-    options: &[TypedOption],
-) -> Result<(), Error> {
-    if words.iter().all(|word| is_one_word(word)) {
-        return Ok(());
-    }
-    let line: Vec<_> = line.iter().skip(1).filter_map(|word| word.to_str()).collect();
-    let typed: Vec<_> = line.iter().copied().take_while(|word| *word != "--").collect();
-    let is_flag =
-        |word: &str| word.starts_with('-') && !word.contains('=') && !is_print_option(word);
-    let is_value = |word: &str| words.contains(&word) && is_one_word(word) && !names_file(word);
-    let found = typed.windows(2).find(|pair| is_flag(pair[0]) && is_value(pair[1]));
-    let Some([flag, word]) = found else { return Ok(()) };
-    let error = Error::usage(format!("`{flag}` takes no value, and `{word}` is one word"));
-    let hints =
-        [format!("leave out `{word}`"), format!("regatta -p -- {} {ASKS}", shell_words(words))];
-    Err(with_hints(error, hints, options))
 }
 
 /// Returns the words of a line from `first` on, as far as a message may quote them.

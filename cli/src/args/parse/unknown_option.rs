@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Arg;
 use config::nearest;
 
+use super::forgotten_run::RunLine;
 use super::{SECRET, command_of, help, mistyped, other_lines, public_grammar};
 use crate::args::MergeChoice;
 use crate::args::elsewhere::{self, CommandKind};
@@ -66,7 +67,7 @@ pub(super) fn refuse_setting(line: &[OsString]) -> Result<(), Error> {
 }
 
 /// Returns a word such as `-json` with two dashes, if it may be an option with a long name.
-fn with_two_dashes(word: &str) -> Option<String> {
+pub(super) fn with_two_dashes(word: &str) -> Option<String> {
     let name = word.strip_prefix('-')?.split('=').next()?;
     let is_name = name.len() > 2 && name.starts_with(|first: char| first.is_ascii_alphabetic());
     let is_name = is_name && name.chars().all(|it| it.is_ascii_alphabetic() || it == '-');
@@ -79,6 +80,19 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
     let words: Vec<_> = line.iter().filter_map(|word| word.to_str()).collect();
     let is_whole = |word: &&str| word.starts_with(part) && !part.starts_with("--");
     let word = words.iter().copied().find(is_whole).unwrap_or(part);
+    let is_key = |word: &&str| *word == "--key";
+    if let (Some("login"), Some(at)) = (command, words.iter().position(is_key))
+        && !word.starts_with('-')
+    {
+        // What stands behind it is the key, which no message quotes.
+        let is_provider =
+            |(place, it): &(usize, &&str)| *place > 1 && *place != at + 1 && !it.starts_with('-');
+        let provider = words.iter().enumerate().find(is_provider);
+        let provider = provider.map_or("PROVIDER".to_owned(), |(_, it)| shell_word(it));
+        return Error::usage("`--key` takes no value")
+            .because("the key is typed at a prompt, or read from standard input")
+            .hint(format!("regatta login {provider} --key"));
+    }
     if !word.starts_with('-') {
         let error = Error::usage(format!("unexpected argument `{part}`"));
         return other_lines(command, line)
@@ -97,6 +111,13 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
     if let Some(error) = lacks_value(word, command, &words) {
         return error;
     }
+    let mut before = words.iter().take_while(|it| **it != word).copied();
+    if command == Some("run")
+        && before.any(|it| it == "run")
+        && let Some(error) = mistyped::refuse_program(&before.collect::<Vec<_>>(), line)
+    {
+        return error;
+    }
     let error = Error::usage(format!("no such option: `{word}`"));
     if command == Some("run") && word.contains(char::is_whitespace) {
         return error
@@ -112,6 +133,11 @@ pub(super) fn unknown_option(part: &str, command: Option<&str>, line: &[OsString
     });
     let name = part.split('=').next().unwrap_or_default();
     let instead = long.or_else(|| instead_of(name, word, command, &words));
+    let is_run = instead.iter().flatten().next().is_some_and(|it| it.starts_with("regatta run "));
+    let as_run = command.is_none().then(|| RunLine::of(line)).flatten();
+    if let Some(run) = as_run.filter(|run| is_run || run.has_run_option) {
+        return error.hint(run.line).hint(help(command));
+    }
     let typed = TypedLine::of(command.unwrap_or(LAUNCH), line).without(value_of(name, &words));
     let instead = instead.into_iter().flatten().map(|hint| typed.complete(&hint));
     instead.chain([help(command)]).fold(error, Error::hint)
@@ -215,12 +241,22 @@ fn instead_of(
 }
 
 /// Returns the option of a command that is typed so.
-fn find<'a>(command: &'a clap::Command, option: &str) -> Option<&'a Arg> {
+pub(super) fn find<'a>(command: &'a clap::Command, option: &str) -> Option<&'a Arg> {
     let is_it = |arg: &&Arg| match option.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long),
         None => arg.get_short().is_some_and(|short| option == format!("-{short}")),
     };
     command.get_arguments().find(is_it)
+}
+
+/// Returns whether a word is the short name of the option `long` of the command of a line.
+pub(super) fn is_short_of(word: &str, long: &str, line: &[OsString]) -> bool {
+    let grammar = public_grammar();
+    let words: Vec<_> = line.iter().filter_map(|word| word.to_str()).collect();
+    let own = commands_of(&grammar, command_of(line), &words);
+    let found = own.and_then(|(top, below)| find(below.unwrap_or(top), long));
+    let short = found.and_then(Arg::get_short);
+    short.is_some_and(|short| word == format!("-{short}"))
 }
 
 /// Returns the value that was typed for an option, if there is one: `N` of `-PN`, `--option=N` and
@@ -244,17 +280,18 @@ fn text(arg: &Arg, value: Option<&str>) -> String {
     let long = format!("--{}", arg.get_long().unwrap_or_default());
     let name = arg.get_value_names().and_then(|names| names.first());
     let Some(name) = name.filter(|_| arg.get_action().takes_values()) else { return long };
-    // Another program may have other values.
-    let is_value = |value: &str| {
-        let parser = arg.get_value_parser().clone();
-        let one = clap::Command::new("one").no_binary_name(true);
-        let one = one.arg(Arg::new("value").allow_hyphen_values(true).value_parser(parser));
-        let values = value.split(|it| Some(it) == arg.get_value_delimiter());
-        values.into_iter().all(|value| one.clone().try_get_matches_from([value]).is_ok())
-    };
     let meant = value.filter(|_| long == "--thinking").and_then(level).or(value);
-    match meant.filter(|value| long != SECRET && is_value(value)) {
+    match meant.filter(|value| long != SECRET && is_value_of(arg, value)) {
         Some(value) => format!("{long} {}", shell_word(value)),
         None => format!("{long} {name}"),
     }
+}
+
+/// Returns whether an option takes this value. Another program may have other values.
+pub(super) fn is_value_of(arg: &Arg, value: &str) -> bool {
+    let parser = arg.get_value_parser().clone();
+    let one = clap::Command::new("one").no_binary_name(true);
+    let one = one.arg(Arg::new("value").allow_hyphen_values(true).value_parser(parser));
+    let mut values = value.split(|it| Some(it) == arg.get_value_delimiter());
+    values.all(|value| one.clone().try_get_matches_from([value]).is_ok())
 }

@@ -12,6 +12,7 @@ use protocol::{
 };
 
 use super::print_output::PrintOutput;
+use crate::display_thread::next_of;
 use crate::render;
 use crate::signals::{Signals, exit_now};
 use regatta::session::Prompts;
@@ -42,6 +43,10 @@ pub(super) async fn print(
     signals: &mut Signals,
     output: &mut PrintOutput<'_>,
 ) -> Printed {
+    let mut of_runs = match output.has_subagents() {
+        true => Some(engine.listen_to_runs().await),
+        false => None,
+    };
     let mut answer = None;
     let (mut attachments, mut mentions) = (prompts.images, prompts.mentions.into_iter());
     for text in prompts.texts {
@@ -49,7 +54,8 @@ pub(super) async fn print(
         let mentions = mentions.next().unwrap_or_default();
         let input = UserInput::new(InputId::generate(), text);
         session.prompt(UserInput { attachments, mentions, ..input });
-        let ended = until_end(engine, session, &mut events, signals, output).await;
+        let events = (&mut events, &mut of_runs);
+        let ended = until_end(engine, session, events, signals, output).await;
         output.clear();
         match ended {
             Ok(said) => answer = said,
@@ -63,7 +69,7 @@ pub(super) async fn print(
 async fn until_end(
     engine: &Engine,
     session: &SessionHandle,
-    events: &mut Events,
+    (events, of_runs): (&mut Events, &mut Option<Events>),
     signals: &mut Signals,
     output: &mut PrintOutput<'_>,
 ) -> Result<Option<AssistantMessage>, Printed> {
@@ -73,6 +79,10 @@ async fn until_end(
     loop {
         let event = tokio::select! {
             biased;
+            Some(event) = next_of(of_runs) => {
+                output.run_event(&event).map_err(Printed::OutputFailed)?;
+                continue;
+            }
             event = events.recv() => event,
             why = signals.next() => {
                 if interrupted.replace(why).is_some() {

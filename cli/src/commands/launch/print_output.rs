@@ -5,13 +5,13 @@ use std::io;
 use std::sync::Arc;
 
 use engine::ports::Clock;
-use protocol::{Event, EventKind, Message, SessionEvent, ToolResult};
+use protocol::{Event, EventKind, Message, SessionEvent, SessionId, TASK_TOOL, ToolResult};
 
 use super::super::note::note;
 use super::write_lines;
 use crate::args::{Globals, OutputMode};
 use crate::process;
-use crate::render::{self, PrintStatus, SessionJson, View};
+use crate::render::{self, PrintStatus, SessionJson, SubagentTree, View};
 use regatta::app_context::AppContext;
 
 /// The output of a session that answers and ends.
@@ -20,6 +20,7 @@ pub(super) struct PrintOutput<'a> {
     globals: &'a Globals,
     clock: Arc<dyn Clock>,
     json: SessionJson,
+    subagents: SubagentTree,
     status: Option<PrintStatus>,
     /// The calls of tools that were refused.
     refused: u64,
@@ -28,13 +29,19 @@ pub(super) struct PrintOutput<'a> {
 }
 
 impl<'a> PrintOutput<'a> {
-    pub(super) fn new(app: &AppContext, mode: OutputMode, globals: &'a Globals) -> Self {
+    pub(super) fn new(
+        app: &AppContext,
+        session: SessionId,
+        mode: OutputMode,
+        globals: &'a Globals,
+    ) -> Self {
         let status = match mode {
             OutputMode::Json => None,
             OutputMode::Text => PrintStatus::of(&View::here(globals), app.clock.now()),
         };
         let (clock, json) = (Arc::clone(&app.clock), SessionJson::default());
-        Self { mode, globals, clock, json, status, refused: 0, kept: Vec::new() }
+        let subagents = SubagentTree::below(session);
+        Self { mode, globals, clock, json, subagents, status, refused: 0, kept: Vec::new() }
     }
 
     /// Displays an event.
@@ -62,9 +69,22 @@ impl<'a> PrintOutput<'a> {
         }
     }
 
+    /// Returns whether it displays the events of subagents.
+    pub(super) fn has_subagents(&self) -> bool {
+        self.mode == OutputMode::Json
+    }
+
+    /// Displays an event of any run, if it is one of subagents.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(super) fn run_event(&mut self, event: &Event) -> io::Result<()> {
+        write_lines(self.subagents.json(event).as_slice())
+    }
+
     /// Notes what the result of a call says of its subagents.
     fn note_subagents(&mut self, result: &ToolResult) {
-        let details = result.details.as_ref().filter(|_| result.tool_name == "task");
+        let details = result.details.as_ref().filter(|_| result.tool_name == TASK_TOOL);
         let results = details.and_then(|details| details["results"].as_array());
         for subagent in results.into_iter().flatten() {
             self.refused += subagent["refusedCalls"].as_u64().unwrap_or_default();

@@ -22,7 +22,14 @@ fn run_view(tasks: usize, running: usize) -> RunView {
     };
     tell(0, run_started(tasks, 8));
     for task in (0..running).map(|at| format!("task{at}").parse::<TaskName>().unwrap()) {
-        tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
+        tell(
+            1,
+            EventKind::TaskStarted {
+                task: task.clone(),
+                id: protocol::TaskId::generate(),
+                attempt: 1,
+            },
+        );
         let line = Some(format!("line of {task}\u{1b}[2J 日本語"));
         tell(
             2,
@@ -75,10 +82,16 @@ fn with_agents(mut run: RunView) -> RunView {
                 item: None,
                 items: Vec::new(),
                 model,
-                parent: None,
             },
         );
-        tell(1, EventKind::TaskStarted { task: task.clone(), attempt: 1 });
+        tell(
+            1,
+            EventKind::TaskStarted {
+                task: task.clone(),
+                id: protocol::TaskId::generate(),
+                attempt: 1,
+            },
+        );
         let event = SessionEvent::MessageEnd { message: Message::Assistant(answer()) };
         tell(2, EventKind::SessionEvent { task: Some(task.clone()), event });
         if name == "waits" {
@@ -244,12 +257,6 @@ fn what_does_not_fit_is_counted() {
 fn nothing_that_a_task_wrote_reaches_the_terminal_as_a_command() {
     let lines = frame(&with_agents(run_view(16, 3)), input(80, 24), Palette::Plain);
     assert!(lines.iter().all(|line| !line.contains(char::is_control)), "{lines:?}");
-}
-
-#[test]
-fn of_a_line_that_rewrites_itself_the_last_part_is_shown() {
-    assert_eq!(last_part("10%\r 50%\r\r").as_deref(), Some("50%"));
-    assert_eq!(last_part(" \r"), None);
 }
 
 #[test]

@@ -17,9 +17,8 @@ fn run() -> RunView {
             item: None,
             items: Vec::new(),
             model: None,
-            parent: None,
         },
-        EventKind::TaskStarted { task, attempt: 1 },
+        EventKind::TaskStarted { task, id: protocol::TaskId::generate(), attempt: 1 },
     ];
     let mut run = RunView::default();
     for (seq, kind) in (1..).zip(kinds) {

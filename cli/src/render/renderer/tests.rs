@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use protocol::{
     AssistantMessage, CaptureRef, Captured, ChangeSummary, Conflict, ConflictReason, Cost,
@@ -76,7 +76,7 @@ fn events() -> Vec<Event> {
     ];
     for name in ["auth", "billing", "search"] {
         kinds.push(queued(task(name), &format!("echo {name}"), None));
-        kinds.push(EventKind::TaskStarted { task: task(name), attempt: 1 });
+        kinds.push(EventKind::TaskStarted { task: task(name), id: *TASK_ID, attempt: 1 });
         kinds.push(EventKind::TaskProgress {
             task: task(name),
             phase: Phase::Working,
@@ -104,6 +104,9 @@ fn events() -> Vec<Event> {
     numbered(kinds)
 }
 
+/// The id of each task. Events are compared with those that were written.
+static TASK_ID: LazyLock<protocol::TaskId> = LazyLock::new(protocol::TaskId::generate);
+
 fn queued(task: TaskName, title: &str, model: Option<&str>) -> EventKind {
     EventKind::TaskQueued {
         task,
@@ -111,7 +114,6 @@ fn queued(task: TaskName, title: &str, model: Option<&str>) -> EventKind {
         item: None,
         items: Vec::new(),
         model: model.map(str::to_owned),
-        parent: None,
     }
 }
 
@@ -195,9 +197,10 @@ fn events_of_an_agent() -> Vec<Event> {
             own_needs: protocol::OwnNeeds::default(),
             verify: Vec::new(),
             retry_of: None,
+            caller: None,
         },
         queued(task(), "Move it", Some("offline/a.toml")),
-        EventKind::TaskStarted { task: task(), attempt: 1 },
+        EventKind::TaskStarted { task: task(), id: *TASK_ID, attempt: 1 },
         said(SessionEvent::TurnStart { turn: 1 }),
         said(SessionEvent::AutoRetryStart {
             attempt: 1,

@@ -14,6 +14,12 @@ use super::queue::Queue;
 /// How many bytes of the progress of a tool call a line repeats.
 const MAX_PROGRESS: usize = 16 << 10;
 
+/// How many bytes the updates of a call repeat before they come less often.
+const REPEATED: usize = 1 << 20;
+
+/// How many times as much as its new progress an update may repeat then.
+const SHARE: usize = 32;
+
 /// Turns the events of one session into JSON lines. Each line of a message that arrives has the whole
 /// message so far, and the end of the work has every message that was added in it.
 #[derive(Debug, Default)]
@@ -51,7 +57,38 @@ struct Turn {
 struct RunningCall {
     name: String,
     args: Map<String, Value>,
+    /// The size of the arguments as JSON.
+    size: usize,
     progress: String,
+    /// How many bytes of progress no update has had yet.
+    unwritten: usize,
+    /// How many bytes the updates have repeated.
+    repeated: usize,
+}
+
+impl RunningCall {
+    fn new(name: String, args: Map<String, Value>) -> Self {
+        let size = serde_json::to_vec(&args).map_or(0, |json| json.len());
+        Self { name, args, size, progress: String::new(), unwritten: 0, repeated: 0 }
+    }
+
+    /// Adds a line of progress, and returns whether an update of it is written. What updates repeat grows with the
+    /// progress, and not with its square: a call can have hundreds of subagents, each with some lines.
+    fn add(&mut self, line: &str) -> bool {
+        self.progress.push_str(line);
+        self.progress.push('\n');
+        self.unwritten += line.len() + 1;
+        if let Some(excess) = self.progress.len().checked_sub(MAX_PROGRESS) {
+            let cut = self.progress.ceil_char_boundary(excess);
+            self.progress.drain(..cut);
+        }
+        let all = self.size + self.progress.len();
+        if self.repeated > REPEATED && self.unwritten.saturating_mul(SHARE) < all {
+            return false;
+        }
+        (self.unwritten, self.repeated) = (0, self.repeated + all);
+        true
+    }
 }
 
 impl SessionJson {
@@ -92,8 +129,7 @@ impl SessionJson {
                     "type": "tool_execution_start", "toolCallId": tool_call_id, "toolName": name,
                     "args": args,
                 }));
-                let call = RunningCall { name, args, progress: String::new() };
-                self.calls.insert(tool_call_id.clone(), call);
+                self.calls.insert(tool_call_id.clone(), RunningCall::new(name, args));
             }
             SessionEvent::ToolExecutionUpdate { tool_call_id, line } => {
                 self.update_call(tool_call_id, line, lines);
@@ -171,11 +207,8 @@ impl SessionJson {
 
     fn update_call(&mut self, id: &str, line: &str, lines: &mut Vec<Value>) {
         let Some(call) = self.calls.get_mut(id) else { return };
-        call.progress.push_str(line);
-        call.progress.push('\n');
-        if let Some(excess) = call.progress.len().checked_sub(MAX_PROGRESS) {
-            let cut = call.progress.ceil_char_boundary(excess);
-            call.progress.drain(..cut);
+        if !call.add(line) {
+            return;
         }
         lines.push(json!({
             "type": "tool_execution_update", "toolCallId": id, "toolName": call.name,

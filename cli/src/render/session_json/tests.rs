@@ -230,3 +230,39 @@ fn a_cost_has_its_source_beside_it_and_0_with_unknown_is_none() {
     assert_eq!(written(cents, CostSource::Priced), (Some(0.01), json!("priced")));
     assert_eq!(written(cents, CostSource::Reported), (Some(0.01), json!("reported")));
 }
+
+/// Returns the size of all lines of a call with so many subagents of two turns, and the last progress.
+fn lines_of_subagents(count: usize) -> (usize, String) {
+    let task = |number| {
+        let assignment = "Read the module, and say what it does. ".repeat(3);
+        json!({ "id": format!("Module{number}"), "assignment": assignment })
+    };
+    let args = json!({ "tasks": (0..count).map(task).collect::<Vec<_>>() });
+    let (tool_call_id, tool_name) = ("1".to_owned(), "task".to_owned());
+    let args = args.as_object().unwrap().clone();
+    let mut json = SessionJson::default();
+    let start = SessionEvent::ToolExecutionStart { tool_call_id, tool_name, args };
+    let (mut size, mut last) = (json.lines(&start)[0].to_string().len(), String::new());
+    for said in ["started", "· read", "· yield", "done"] {
+        for number in 0..count {
+            let (tool_call_id, line) = ("1".to_owned(), format!("{number}-Module{number} {said}"));
+            for line in json.lines(&SessionEvent::ToolExecutionUpdate { tool_call_id, line }) {
+                size += line.to_string().len();
+                last = line["partialResult"]["content"][0]["text"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+    (size, last)
+}
+
+#[test]
+fn the_updates_of_two_hundred_subagents_grow_with_their_number_and_stay_below_ten_megabytes() {
+    let (few, last) = lines_of_subagents(4);
+    assert!(last.ends_with("3-Module3 done\n") && last.lines().count() == 16, "{last}");
+    assert!(few < 100_000, "{few}");
+    let (many, last) = lines_of_subagents(200);
+    assert!(many < 4_000_000, "{many}");
+    assert!(last.contains(" done\n"), "the last ones are not far behind: {last}");
+    let (more, _) = lines_of_subagents(400);
+    assert!(more < many * 3, "{many} and {more}");
+}

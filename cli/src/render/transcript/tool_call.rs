@@ -102,6 +102,12 @@ fn result_lines(result: &ToolResult, palette: Palette, room: OutputWidth) -> Vec
     {
         return painted(&excerpt(diff, Excerpt::First(CHANGE_LINES)), palette);
     }
+    let shown = || Builtins::shown_result(&result.tool_name, details?);
+    if let (false, Some(lines)) = (result.is_error, shown()) {
+        let lines = excerpt(&lines.join("\n"), Excerpt::First(CHANGE_LINES)).into_iter();
+        let aside = |line: String| palette.paint(Meaning::Aside, &cut(&line, room.behind(4)));
+        return lines.map(aside).collect();
+    }
     let part = match Builtins::shown_part(&result.tool_name) {
         ShownPart::End => Excerpt::Last(OUTPUT_LINES),
         ShownPart::Beginning if result.is_error => Excerpt::First(OUTPUT_LINES),

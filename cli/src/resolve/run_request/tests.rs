@@ -132,6 +132,21 @@ fn either_a_command_or_a_model_does_the_work() {
 }
 
 #[test]
+fn what_was_typed_behind_a_command_stays_in_the_line_that_is_suggested() {
+    for (exec, tasks, instead) in [
+        ("rustfmt", &["{}"][..], "--each SPEC --exec 'rustfmt {{item}}'"),
+        ("echo", &["hello {{item}}"], r#"--each SPEC --exec 'echo "hello {{item}}"'"#),
+        ("echo", &["-n", "{}", "a", "b c"], "--exec 'echo -n {{item}}' a 'b c'"),
+        ("echo {}", &[":::", "a", "b"], "--exec 'echo {{item}}' a b"),
+        ("echo {}", &["::::", "list"], "--each @list --exec 'echo {{item}}'"),
+    ] {
+        let tasks = tasks.iter().map(|task| (*task).to_owned()).collect();
+        let said = refused(&RunArgs { exec: owned(exec), tasks, ..RunArgs::default() });
+        assert!(said.ends_with(&format!("try: regatta run {instead}")), "{said}");
+    }
+}
+
+#[test]
 fn a_plan_goes_with_no_other_source_of_tasks() {
     let plan = || RunArgs { plan: Some(PathBuf::from("p.toml")), ..RunArgs::default() };
     let task = RunArgs { tasks: vec!["a".into()], ..plan() };

@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use actors::{Deps, Engine, Policy, SessionSpec, ToolSetup};
 use engine::agent::{Limits, QueueModes, RequestHooks};
+use engine::approvals::ApprovalPolicy;
 use engine::compaction::{BranchSummaryPolicy, CompactionPolicy};
 use engine::fault::Faults;
 use engine::ports::{NoTrustedRules, Requester, SessionPurpose, ToolEnv};
 use engine::prompt::{Environment, Role, SystemPrompt};
 use engine::request::RequestPolicy;
 use exec::{BaseEnvironment, EnvironmentRules, GRACE, Processes, Shell};
-use protocol::ModelRoute;
+use protocol::{ApprovalMode, Approvals, ModelRoute};
 use providers::{Catalogue, CatalogueConfig, NoUserProviders};
 use schema::JsonSchemas;
 use shell_syntax::BashSyntax;
@@ -160,7 +161,10 @@ impl SessionEngine {
             artifacts: self.logs.join("artifacts"),
             only: None,
             servers: Default::default(),
-            approvals: Default::default(),
+            approvals: ApprovalPolicy::from(Approvals {
+                mode: Some(ApprovalMode::Yolo),
+                ..Approvals::default()
+            }),
             mode: Default::default(),
             answerer: Default::default(),
         }

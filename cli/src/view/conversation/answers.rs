@@ -1,11 +1,14 @@
 //! The answers to what the driver asks of the session, of other sessions and of commands.
 
+use std::num::NonZeroUsize;
+
 use actors::AnswerError;
 use futures_util::FutureExt as _;
 use protocol::{ApprovalMode, BashExecution, Failure, ModelRoute, ThinkingLevel};
 
 use super::Shown;
 use super::sessions::SessionAnswer;
+use crate::render::count;
 use crate::view::entry::{Entry, NoteKind};
 use crate::view::state::{Effect, WorkAnswer};
 
@@ -20,6 +23,7 @@ pub(super) enum Answered {
     Files(Vec<String>),
     Approvals(Vec<String>),
     Agents(String),
+    Jobs(Option<String>),
     Question(Result<(), AnswerError>),
     Work(WorkAnswer),
 }
@@ -45,6 +49,21 @@ impl Shown<'_> {
         self.requests.push(Box::pin(listed.map(Answered::Agents)));
     }
 
+    /// Changes how many subagents work at the same time, or has it shown.
+    pub(super) fn jobs(&mut self, jobs: Option<NonZeroUsize>) {
+        if let Some(jobs) = jobs {
+            self.engine.set_capacity(jobs);
+        }
+        let engine = self.engine;
+        self.requests.push(Box::pin(async move {
+            let places = engine.places().await;
+            Answered::Jobs(places.map(|places| {
+                let most = count(places.capacity.get(), "subagent");
+                format!("at most {most} at once; {} at work", places.taken)
+            }))
+        }));
+    }
+
     /// Applies the answer to a request, of the session or of the rest of the program.
     pub(super) async fn answered(&mut self, answer: Answered) -> Vec<Effect> {
         match answer {
@@ -65,6 +84,9 @@ impl Shown<'_> {
             }
             Answered::Work(answer) => self.work_answered(answer),
             Answered::Agents(text) => self.view.print(Entry::Text(text)),
+            Answered::Jobs(text) => {
+                text.into_iter().for_each(|text| self.view.note(NoteKind::Info, text));
+            }
             Answered::Approvals(lines) => self.view.list_approvals(lines),
             Answered::Files(files) => self.view.set_files(files),
             Answered::Compacted(Ok(())) | Answered::Question(Ok(())) => {}

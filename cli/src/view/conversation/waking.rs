@@ -1,11 +1,16 @@
-//! What happens by itself: a second of the work passes, or a key has stayed alone.
+//! What happens by itself: a second of the work passes, a key has stayed alone, or the program is stopped and
+//! goes on.
 
 use std::io;
 use std::time::Duration;
 
-use tokio::signal::unix::Signal;
+use rustix::process::Signal as SignalNumber;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Shown;
+
+/// How long a suspended process waits for the signal that continues it, once it runs again.
+const CONTINUED: Duration = Duration::from_millis(200);
 
 impl Shown<'_> {
     /// Returns the time until something happens by itself; `None` if nothing will.
@@ -25,6 +30,15 @@ impl Shown<'_> {
         }
         let effects = self.view.settle(self.began.elapsed());
         self.perform(effects).await
+    }
+
+    /// Stops the program until the user continues it.
+    pub(super) async fn suspend(&mut self) -> io::Result<()> {
+        let mut continued = signal(SignalKind::from_raw(SignalNumber::CONT.as_raw()))?;
+        self.surface.suspend()?;
+        // The process may run on for a moment before it stops. A shell without jobs stops nothing.
+        let _either = tokio::time::timeout(CONTINUED, continued.recv()).await;
+        self.surface.resume()
     }
 
     /// Returns the time until the next second of the work.

@@ -148,27 +148,25 @@ impl ViewState {
         Handled::Yes
     }
 
-    /// Completes a command that Enter is to send. [`Handled::Yes`] if it waits for more: it is not clear
-    /// which one is meant, or it lacks its value.
+    /// Completes a command that Enter is to send. [`Handled::Yes`] if it waits for its value. If it is not clear
+    /// which one is meant, what was typed is sent, and refused.
     fn complete_command(&mut self) -> Handled {
         let Some(completion) = &mut self.completion else { return Handled::No };
         let (is_meant, is_moved) = (completion.choose_meant(), completion.is_moved());
         let is_sent_as_typed = match completion.of {
             Completed::File => true,
             Completed::Value => !is_meant,
-            Completed::Command => !is_moved && self.is_known_command(),
+            Completed::Command => !is_meant || !is_moved && self.is_known_command(),
         };
         if is_sent_as_typed {
             return Handled::No;
         }
         self.accept_completion();
-        if is_meant && !command::lacks_value(&self.editor.text()) {
+        if !command::lacks_value(&self.editor.text()) {
             return Handled::No;
         }
-        if is_meant {
-            self.editor.insert(' ');
-            self.edited();
-        }
+        self.editor.insert(' ');
+        self.edited();
         Handled::Yes
     }
 
@@ -278,7 +276,9 @@ impl ViewState {
             }
             Some(Ok(command)) => self.command(command, now),
             Some(Err(why)) => {
-                self.hint = Some(why);
+                let log = if self.log.is_empty() { "SESSION" } else { &self.log };
+                self.hint =
+                    Some(why.replace("regatta logs SESSION", &format!("regatta logs {log}")));
                 return remember;
             }
             None if self.work.is_some() => {
@@ -312,6 +312,8 @@ impl ViewState {
             Command::Thinking(Some(level)) => return vec![Effect::SetThinking(level)],
             Command::Approvals(mode) => return vec![Effect::Approvals(mode)],
             Command::Agents => return vec![Effect::Agents],
+            Command::Jobs(jobs) => return vec![Effect::Jobs(jobs)],
+            Command::Tasks(mode) => self.show_tasks(mode),
             Command::New => return self.open(SwitchTo::New),
             Command::Resume(None) => return self.ask_for_list(SessionRequest::List),
             Command::Resume(Some(name)) => return self.open(SwitchTo::Named(name)),

@@ -59,7 +59,8 @@ impl ViewState {
         // Without a live part, it is printed.
         if self.input_form == InputForm::Lines {
             let keys = question_keys(question);
-            self.note(NoteKind::Warning, format!("allow {}? {keys}", question.text));
+            let asked = question.form.question("", &question.text);
+            self.note(NoteKind::Warning, format!("{asked} {keys}"));
         }
     }
 
@@ -201,6 +202,7 @@ mod tests {
             choices: vec![choice("once", 'y'), choice("session", 's'), choice("no", 'n')],
             default: "no".to_owned(),
             tool_call_id: Some(call.to_owned()),
+            form: protocol::QuestionForm::Call,
             deadline_ms: None,
             diff: None,
         }

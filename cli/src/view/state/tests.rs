@@ -166,15 +166,16 @@ fn enter_runs_the_command_that_it_completes_unless_it_is_not_clear_or_lacks_its_
         let remembered = Effect::Remember(command.to_owned());
         assert_eq!(effects, [vec![remembered], expected].concat(), "{typed}");
     }
-    for (typed, waiting) in [
-        ("/c", ["/compact", "/cost"]),
-        ("/t", ["/thinking", "/tree"]),
-        ("/na", ["/name ", "/name "]),
-    ] {
+    let mut view = fresh();
+    assert_eq!(enter(&mut view, "/na"), [], "it needs a value");
+    assert_eq!(view.editor.text(), "/name ");
+    // No other command is taken for one that there is not.
+    for typed in ["/c", "/t", "/ls", "/rm", "/in", "/d", "/pr", "/al", "/st"] {
         let mut view = fresh();
-        assert_eq!(enter(&mut view, typed), [], "{typed}");
-        let text = view.editor.text();
-        assert!(waiting.contains(&text.as_str()), "{typed}: {text}");
+        assert_eq!(enter(&mut view, typed), [Effect::Remember(typed.to_owned())]);
+        assert_eq!(view.editor.text(), "", "{typed}");
+        let hint = view.hint.clone().unwrap_or_default();
+        assert!(hint.contains(&format!("`{typed}`")), "{typed}: {hint}");
     }
     // A candidate to which the user has moved is meant.
     let mut view = fresh();

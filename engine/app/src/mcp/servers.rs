@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::DataPaths;
-use config::mcp::{ServerCatalog, ServerEntry, ServerLevel, ServerProgram, Sought, discover};
+use config::mcp::{
+    ServerAddress, ServerCatalog, ServerEntry, ServerLevel, ServerProgram, ServerWarning, Sought,
+    UrlKind, discover,
+};
+use config::{DataPaths, nearest};
 use engine::ports::McpDefinition;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -17,6 +20,7 @@ use super::values::Values;
 use crate::app_context::AppContext;
 use crate::error::Error;
 use crate::model::UserModels;
+use crate::text::one_line;
 use crate::trust::{Power, PowerKind, PowerState, project_root, settings_to_look};
 
 /// The MCP servers that are defined for a folder.
@@ -25,7 +29,11 @@ pub struct McpServers {
     /// All of them, those first that take precedence.
     pub servers: Vec<ListedServer>,
     /// What is wrong with their files.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ServerWarning>,
+    /// Whether servers of other programs' files start without being enabled.
+    foreign: bool,
+    /// The file of the user's own servers.
+    pub(super) own_file: PathBuf,
     root: PathBuf,
     home: Option<PathBuf>,
     /// The variables that the user takes from every program.
@@ -89,6 +97,46 @@ impl ListedServer {
         definition(&self.entry)
     }
 
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// Returns the place of its definition: a file and a line.
+    #[must_use]
+    pub fn source(&self) -> String {
+        self.entry.place.to_string()
+    }
+
+    /// Returns the name of the program whose file defines it.
+    #[must_use]
+    pub fn program(&self) -> &'static str {
+        self.entry.place.program.as_str()
+    }
+
+    /// Returns whether it stands in a file of a project.
+    #[must_use]
+    pub fn is_of_project(&self) -> bool {
+        self.entry.place.level == ServerLevel::Project
+    }
+
+    /// Returns its transport: `stdio`, `http` or `sse`.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        match &self.entry.address {
+            ServerAddress::Program { .. } => "stdio",
+            ServerAddress::Url { kind: UrlKind::Http, .. } => "http",
+            ServerAddress::Url { kind: UrlKind::Sse, .. } => "sse",
+        }
+    }
+
+    /// Returns whether it stands in a file of another program.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.entry.place.program != ServerProgram::Regatta
+    }
+
     /// Returns the digest of its definition, to which it is bound where the user enables it.
     #[must_use]
     pub fn definition_digest(&self) -> String {
@@ -97,6 +145,28 @@ impl ListedServer {
 }
 
 impl McpServers {
+    /// Finds the servers that are defined for `folder`, as [`Self::find`], with the files of this process.
+    ///
+    /// # Errors
+    /// As [`Self::find`], or no variable names the user's home.
+    pub fn of_this_process(folder: &Path) -> Result<Self, Error> {
+        Self::find(&DataPaths::of_this_process()?, folder)
+    }
+
+    /// Returns the server of a name that takes precedence.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(&self, name: &str) -> Result<&ListedServer, Error> {
+        self.servers.iter().find(|server| server.entry.name == name).ok_or_else(|| {
+            let error = Error::usage(format!("there is no MCP server `{}`", one_line(name)));
+            match nearest(name, self.servers.iter().map(ListedServer::name)) {
+                Some(near) => error.hint(format!("regatta mcp show {near}")),
+                None => error.hint("regatta mcp"),
+            }
+        })
+    }
+
     /// Finds the servers that are defined for `folder`. Nothing is resolved or started.
     ///
     /// # Errors
@@ -114,7 +184,9 @@ impl McpServers {
         let entries = std::mem::take(&mut catalog.entries);
         Ok(Self {
             servers: choices.listed(entries, &catalog),
-            warnings: catalog.warnings.iter().map(ToString::to_string).collect(),
+            warnings: catalog.warnings,
+            foreign: settings.mcp_foreign.value,
+            own_file: places.mcp_file(),
             root,
             home: places.home().map(Path::to_owned),
             removed: settings.env_remove.value.clone(),
@@ -129,12 +201,15 @@ impl McpServers {
     ) -> (Vec<Arc<McpDefinition>>, Vec<String>) {
         let (places, folder) = (app.places.clone(), folder.to_owned());
         let found = spawn_blocking(move || Self::find(&places, &folder)).await;
-        let mut found = match found {
+        let found = match found {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => return (Vec::new(), vec![error.in_one_line()]),
             Err(panicked) => return (Vec::new(), vec![panicked.to_string()]),
         };
-        let mut warnings = std::mem::take(&mut found.warnings);
+        // The files of other programs are not about this one until their servers start here.
+        let is_of_use = |it: &&ServerWarning| found.foreign || it.program == ServerProgram::Regatta;
+        let warnings = found.warnings.iter().filter(is_of_use);
+        let mut warnings: Vec<_> = warnings.map(ToString::to_string).collect();
         let mut definitions = Vec::new();
         for server in found.servers.iter().filter(|it| it.state == ServerState::Enabled) {
             match found.definition(&app.user_models, server).await {
@@ -143,6 +218,12 @@ impl McpServers {
             }
         }
         (definitions, warnings)
+    }
+
+    /// Returns the root of the project.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Returns the definition of a server, with every value resolved.

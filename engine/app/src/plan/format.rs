@@ -43,6 +43,11 @@ pub(super) struct PlanFile {
     #[schemars(with = "Option<Vec<String>>")]
     pub(super) fallback: Option<Vec<Spanned<String>>>,
 
+    /// The MCP servers whose tools the models of the tasks have; `all` stands for every enabled one. By default
+    /// none.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) mcp: Option<Vec<Spanned<String>>>,
+
     /// The context that is given to the model of every task.
     #[schemars(with = "Option<String>")]
     pub(super) context: Option<Spanned<String>>,
@@ -239,6 +244,7 @@ mod tests {
             "model": "ollama/qwen3:8b",
             "base_url": "http://127.0.0.1:11434/v1",
             "fallback": ["openai/gpt-5"],
+            "mcp": ["github"],
             "context": "It is a library.",
             "setup": ["npm ci"],
             "carry": [".env", "target/**"],

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
-use protocol::{ChangeDemand, Cost, LandTime, MergeMode, TaskName};
+use protocol::{ChangeDemand, Cost, LandTime, MergeMode, ServerChoice, TaskName};
 use serde_json::Value;
 
 use super::task_work::{PlannedUrl, PlannedWork};
@@ -26,6 +26,8 @@ pub struct Plan {
     pub model: Option<ModelChoice>,
     /// The models that answer where another cannot be had, if the plan says so.
     pub fallback: Option<Vec<ModelChoice>>,
+    /// The MCP servers of the tasks, if the plan says so.
+    pub servers: Option<ServerChoice>,
     /// The base URL of a provider.
     pub base_url: Option<PlannedUrl>,
     /// The context that is given to the model of every task.

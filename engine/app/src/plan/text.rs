@@ -16,12 +16,13 @@ use super::syntax::PlanSyntax;
 use crate::error::{Error, ErrorKind};
 
 /// The keys of a plan with examples of their values, which are written alike in each syntax.
-const EXAMPLES: [(&str, &str); 22] = [
+const EXAMPLES: [(&str, &str); 23] = [
     ("version", "1"),
     ("name", "\"docs\""),
     ("jobs", "8"),
     ("model", "\"PROVIDER/ID\""),
     ("fallback", "[\"PROVIDER/ID\"]"),
+    ("mcp", "[\"NAME\"]"),
     ("merge", "\"patch\""),
     ("onto", "\"main\""),
     ("land", "\"eager\""),

@@ -69,6 +69,9 @@ pub(super) fn validate(text: PlanText<'_>, folder: &Path, file: PlanFile) -> Res
         jobs: file.jobs.map(|jobs| text.positive("jobs", &jobs)).transpose()?,
         model,
         fallback,
+        servers: file.mcp.map(|names| {
+            names.into_iter().map(Spanned::into_inner).collect::<Vec<_>>().as_slice().into()
+        }),
         base_url,
         context: task_work::context(text, file.context)?,
         merge: file.merge.map(|merge| text.parse(&merge, merge_mode)).transpose()?,

@@ -2,6 +2,7 @@
 
 mod conflicts;
 mod discard;
+mod explain;
 mod kept_work;
 mod landable_work;
 mod landed_work;
@@ -19,6 +20,7 @@ pub use conflicts::{
     unlanded_work,
 };
 pub use discard::{Discarded, Resolution, discard};
+pub use explain::{NextStep, RunExplanation, TaskExplanation, explain};
 pub use kept_work::{
     ChosenWork, KeptReason, Missing, NotReady, can_land_again, has_landed, is_taken_back,
     kept_reason, landing_tasks, wanted,
@@ -28,7 +30,7 @@ pub use landed_work::{LandedWork, ThrownAway};
 pub use landings::{LandError, check_lands_again, keep_other_tasks, land, landing_request};
 pub use locked_target::LockedTarget;
 pub use patches::{PatchError, TaskPatch, patch_needs, patches};
-pub use repository_runs::{RepositoryRuns, WorkError};
+pub use repository_runs::{EngineOf, RepositoryRuns, WorkError};
 pub use results::{TaskResult, each_task};
 pub use settle_choices::{ChoiceError, Choices, conflict_names};
 pub use target::{Collected, Located, Target, TargetError, TargetKind, TargetWords};

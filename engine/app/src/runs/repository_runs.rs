@@ -1,6 +1,6 @@
 //! The runs of one repository: their ledger, and the work that was captured.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,9 +8,12 @@ use engine::landing::LedgerWriter;
 use engine::ports::{Clock, IsolationError, LedgerError, LedgerStore};
 use isolation::{CapturedWork, Captures};
 use protocol::{LedgerEntry, RunName};
-use store::Reader;
+use store::{GateFiles, Reader};
 
 use crate::app_context::{AppContext, isolation_places};
+
+/// Finds the process of an engine, by the root of a repository and the name of a run over it.
+pub type EngineOf = dyn Fn(&Path, &RunName) -> Option<u32> + Send + Sync;
 
 /// The runs of one repository.
 #[derive(Clone)]
@@ -23,6 +26,10 @@ pub struct RepositoryRuns {
     pub reader: Arc<Reader>,
     /// The work in the repository's task store.
     pub captured: Arc<dyn CapturedWork>,
+    /// Returns the id of the process whose engine does a run over the repository at a root, if it is known.
+    pub engine_of: Arc<EngineOf>,
+    /// What engines share about provider accounts.
+    pub gates: GateFiles,
     /// Where the logs and outputs of tasks are kept.
     pub artifacts: PathBuf,
     /// The time of day.
@@ -34,12 +41,15 @@ impl RepositoryRuns {
     /// more.
     #[must_use]
     pub fn of(app: &AppContext, root: PathBuf) -> Self {
-        let captured = Captures::of(&root, &isolation_places(&app.places));
+        let isolation = isolation_places(&app.places);
+        let captured = Captures::of(&root, &isolation);
         Self {
             root,
             ledger: Arc::clone(&app.ledger) as Arc<_>,
             reader: Arc::new(app.ledger.reader()),
             captured: Arc::new(captured),
+            engine_of: Arc::new(move |root, run| isolation.engine_of(root, run)),
+            gates: GateFiles::new(app.places.gates()),
             artifacts: app.places.all_artifacts(),
             clock: Arc::clone(&app.clock),
         }

@@ -142,7 +142,7 @@ impl IsolatedWorkspace {
         degraded: &mut (dyn FnMut(&EventKind) + Send),
     ) -> Result<Self, NotIsolated> {
         let task = spec.tasks.first().map_or_else(TaskId::generate, |task| task.id);
-        let task = TaskOrigin { run: spec.id, task, parent: None };
+        let task = TaskOrigin { run: spec.id, task };
         let (repo, subfolder) = (spec.repo.clone(), spec.subfolder.clone());
         let submission = Submission { notify, ..Submission::new(spec, repository) };
         let mut run = engine.run(submission).await?;

@@ -50,6 +50,7 @@ mod tests {
             choices: choices.iter().map(choice).collect(),
             default: "no".to_owned(),
             tool_call_id: None,
+            form: protocol::QuestionForm::Call,
             deadline_ms: None,
             diff: None,
         }

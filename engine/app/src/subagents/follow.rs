@@ -101,7 +101,10 @@ pub(super) struct Person {
 
 /// Returns a question of a subagent as it is asked in the session of its caller.
 fn of_subagent(task: &TaskName, question: &Question) -> Question {
-    let text = format!("{task}: {}", question.text);
+    // The name of a subagent of a subagent begins with that of its caller.
+    let is_named = question.text.starts_with(&format!("{task}."));
+    let label = if is_named { String::new() } else { format!("{task}: ") };
+    let text = format!("{label}{}", question.text);
     // The call that it is about is none of the caller's session.
     Question { id: QuestionId::generate(), text, tool_call_id: None, ..question.clone() }
 }
@@ -125,7 +128,7 @@ async fn answered(
     let _closed = controls.answer(question.id, choice).await; // the subagent may have ended meanwhile
 }
 
-/// Cancels a run that is not followed to its end, because the session of its caller has crashed.
+/// Cancels a run whose events are not read to their end, because the session of its caller has crashed.
 struct CancelOnDrop(Option<RunControls>);
 
 impl Drop for CancelOnDrop {
@@ -170,5 +173,36 @@ fn word(outcome: &Outcome) -> &'static str {
         Outcome::Done { .. } => "done",
         Outcome::Failed { .. } => "failed",
         Outcome::Cancelled => "cancelled",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::QuestionForm;
+
+    use super::*;
+
+    #[test]
+    fn a_question_names_the_subagent_that_asks_once_at_any_depth() {
+        let asked = |task: &str, text: &str| {
+            let question = Question {
+                id: QuestionId::generate(),
+                text: text.to_owned(),
+                form: QuestionForm::Call,
+                reason: String::new(),
+                choices: Vec::new(),
+                default: "no".to_owned(),
+                tool_call_id: Some("1".to_owned()),
+                deadline_ms: None,
+                diff: None,
+            };
+            let of = of_subagent(&task.parse().unwrap(), &question);
+            assert_eq!((of.id == question.id, of.tool_call_id), (false, None));
+            of.text
+        };
+        assert_eq!(asked("1-A", "bash make"), "1-A: bash make");
+        assert_eq!(asked("1-A.1-B", "bash make"), "1-A.1-B: bash make");
+        assert_eq!(asked("1-A", "1-A.1-B: bash make"), "1-A.1-B: bash make");
+        assert_eq!(asked("1-A", "1-Ab.1-B: bash"), "1-A: 1-Ab.1-B: bash");
     }
 }

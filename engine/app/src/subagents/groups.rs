@@ -121,8 +121,8 @@ impl Group {
         }
     }
 
-    /// Returns the rules of the caller. In a copy, the mode is that of the caller if it was set; in the
-    /// tree of the caller, it is always that of the caller.
+    /// Returns the rules of the caller. In the tree of the caller, its mode counts; in a copy, only a mode that was
+    /// set.
     fn approvals(&self, caller: &Caller) -> Approvals {
         let mode = match self.place {
             ItemPlace::Shared => Some(caller.mode),
@@ -132,7 +132,7 @@ impl Group {
     }
 }
 
-/// Returns the text for an agent before its assignment.
+/// Returns what stands before the assignment of an agent.
 fn context(prompt: &str, shared: Option<&str>) -> String {
     let parts = [Some(prompt.trim()), shared.map(str::trim)];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();

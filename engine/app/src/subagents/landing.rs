@@ -5,7 +5,10 @@ use std::error::Error;
 use std::sync::Arc;
 
 use engine::ports::{Ask, CancelToken, Repository, SettleRequest};
-use protocol::{Landed, Outcome, Question, QuestionChoice, QuestionId, RunName, TaskName};
+use engine::texts::counted;
+use protocol::{
+    Landed, Outcome, Question, QuestionChoice, QuestionForm, QuestionId, RunName, TaskName,
+};
 
 use super::follow::{ChildLanding, RunEnd};
 use crate::app_context::AppContext;
@@ -20,7 +23,7 @@ const LONGEST_DIFF: usize = 1 << 20;
 const LAND: &str = "land";
 const KEEP: &str = "keep";
 
-/// Asks whether the work of a run lands, and lands it. Work stays kept without a yes.
+/// Asks whether the work of a run lands, and lands it. Without a yes, the work is kept.
 ///
 /// # Errors
 /// The work cannot be read, or could not land. All of it is kept.
@@ -77,12 +80,18 @@ fn diff(runs: &RepositoryRuns, end: &RunEnd) -> Option<String> {
 
 fn question(changed: &[TaskName], diff: Option<String>) -> Question {
     let names: Vec<_> = changed.iter().map(TaskName::as_str).collect();
+    let whose = match names.as_slice() {
+        [name] => (*name).to_owned(),
+        names => counted(names.len(), "subagent"),
+    };
     let choice = |id: &str, key| QuestionChoice { id: id.to_owned(), key, label: id.to_owned() };
     let long = if diff.is_none() { "; the diff is too long to be shown here" } else { "" };
+    let names = names.join(", ");
     Question {
         id: QuestionId::generate(),
-        text: format!("land the work of {} in the working tree", names.join(", ")),
-        reason: format!("this session asks before it changes files{long}"),
+        text: format!("Land the work of {whose} in your tree?"),
+        form: QuestionForm::Sentence,
+        reason: format!("{names}: this session asks before it changes files{long}"),
         choices: vec![choice(LAND, 'y'), choice(KEEP, 'n')],
         default: KEEP.to_owned(),
         tool_call_id: None,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::ports::AGENT_SCHEME;
+use engine::ports::{AGENT_SCHEME, SubagentReport};
 use protocol::TaskName;
+use tokio::task::{JoinError, spawn_blocking};
 
 /// The longest name of a subagent below others, in bytes: a file has it.
 const LONGEST_NAME: usize = 200;
@@ -16,14 +17,44 @@ const LONGEST_NAME: usize = 200;
 /// The longest result that is kept, in bytes.
 const LONGEST: usize = 500_000;
 
-/// Numbers the subagents of each caller.
-#[derive(Default)]
-pub(super) struct Outputs(Mutex<BTreeMap<PathBuf, u64>>);
+/// Numbers the subagents of each caller. Clones share the numbers.
+#[derive(Clone, Default)]
+pub(super) struct Outputs(Arc<Mutex<BTreeMap<PathBuf, u64>>>);
 
 impl Outputs {
     /// Returns the names of new subagents of the caller with this folder of artifacts: `N-ID`, behind the name
     /// of the caller if it is one itself. N counts on from the results that are there.
-    pub(super) fn names<'a>(
+    pub(super) async fn reserve(
+        &self,
+        folder: &Path,
+        caller: Option<&str>,
+        ids: Vec<String>,
+    ) -> Result<Vec<TaskName>, JoinError> {
+        let (outputs, folder) = (self.clone(), folder.to_owned());
+        let caller = caller.map(str::to_owned);
+        let names =
+            move || outputs.names(&folder, caller.as_deref(), ids.iter().map(String::as_str));
+        spawn_blocking(names).await
+    }
+
+    /// Keeps the results of subagents, and returns them.
+    pub(super) async fn keep(
+        folder: &Path,
+        subagents: Vec<SubagentReport>,
+    ) -> Result<Vec<SubagentReport>, JoinError> {
+        let folder = folder.to_owned();
+        let keep = move || {
+            for SubagentReport { name, output, .. } in &subagents {
+                if let Err(error) = Self::write(&folder, name, output) {
+                    tracing::warn!(%error, name, "a result cannot be kept");
+                }
+            }
+            subagents
+        };
+        spawn_blocking(keep).await
+    }
+
+    fn names<'a>(
         &self,
         folder: &Path,
         caller: Option<&str>,
@@ -56,7 +87,7 @@ impl Outputs {
     }
 
     /// Keeps the result of a subagent. A longer one loses its beginning.
-    pub(super) fn write(folder: &Path, name: &str, result: &str) -> io::Result<()> {
+    fn write(folder: &Path, name: &str, result: &str) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join(format!("{name}.md")), end_of(result, LONGEST))
     }
@@ -81,7 +112,48 @@ fn last_number(folder: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use engine::ports::SubagentStatus;
+    use rustix::fs::{CWD, mkfifoat};
+
     use super::*;
+
+    /// Returns what is written to a pipe. Writing waits for this reader, and this reader for the runtime.
+    async fn written(pipe: &Path) -> String {
+        tokio::task::yield_now().await;
+        let pipe = pipe.to_owned();
+        spawn_blocking(move || fs::read_to_string(pipe).unwrap()).await.unwrap()
+    }
+
+    #[test]
+    async fn names_and_results_are_written_off_the_thread_of_the_runtime() {
+        let folder = tempfile::tempdir().unwrap();
+        let (folder, outputs) = (folder.path(), Outputs::default());
+        let first = outputs.reserve(folder, None, vec!["A".to_owned()]).await.unwrap();
+        assert_eq!(first[0].as_str(), "1-A");
+        let pipe = folder.join("2-B.md");
+        mkfifoat(CWD, &pipe, 0o600.into()).unwrap();
+        let names = outputs.reserve(folder, None, vec!["B".to_owned()]);
+        let (names, reserved) = tokio::join!(names, written(&pipe));
+        assert_eq!((names.unwrap()[0].as_str(), reserved.as_str()), ("2-B", ""));
+        let report = SubagentReport {
+            name: "2-B".to_owned(),
+            agent: "task".to_owned(),
+            description: None,
+            status: SubagentStatus::Completed,
+            output: "done".to_owned(),
+            error: String::new(),
+            task: String::new(),
+            changes: None,
+            patch: None,
+            ms: 1,
+            usage: None,
+            refused_calls: 0,
+            findings: Vec::new(),
+        };
+        let kept = Outputs::keep(folder, vec![report]);
+        let (kept, result) = tokio::join!(kept, written(&pipe));
+        assert_eq!((kept.unwrap().len(), result.as_str()), (1, "done"));
+    }
 
     #[test]
     fn subagents_are_numbered_on_from_the_results_that_are_there() {

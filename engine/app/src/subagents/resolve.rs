@@ -1,4 +1,4 @@
-//! Which agent does an item of a call, and with what.
+//! Finds the agent of each item of a call, and its model, schema, tools, limits and place.
 
 use config::AgentModels;
 use engine::ports::{Caller, Schemas as _, SpawnCall, SpawnItem, SpawnRefusal};
@@ -99,10 +99,12 @@ impl Resolving<'_> {
         let known = foreign_name(wanted).unwrap_or(wanted);
         let Some(agent) = self.catalog.find(wanted).or_else(|| self.catalog.find(known)) else {
             let names: Vec<_> = self.catalog.agents.iter().map(|agent| &*agent.name).collect();
-            return Err(SpawnRefusal(format!(
-                "Unknown agent \"{wanted}\". Available: {}",
-                names.join(", ")
-            )));
+            let is_disabled = self.catalog.disabled.iter().any(|it| it.name == known);
+            let what = match is_disabled {
+                true => format!("Agent \"{wanted}\" is disabled (task.disabledAgents)"),
+                false => format!("Unknown agent \"{wanted}\""),
+            };
+            return Err(SpawnRefusal(format!("{what}. Available: {}", names.join(", "))));
         };
         may_spawn(&caller.lineage, &agent.name, USUAL_AGENT)?;
         Ok(agent)
@@ -122,7 +124,7 @@ impl Resolving<'_> {
             models,
             schema: item.schema.as_ref().or(call.schema.as_ref()),
             caller_model: &caller.model,
-            caller_schema: None,
+            caller_schema: caller.schema.as_ref(),
         };
         let Choice { model, schema, unavailable } = choose(preferences, self.named);
         if !unavailable.is_empty() {
@@ -163,7 +165,7 @@ fn foreign_name(name: &str) -> Option<&'static str> {
     .find_map(|(foreign, ours)| (foreign == name).then_some(ours))
 }
 
-/// Items of one run only can wait for each other.
+/// Checks that items wait only for items of the same run.
 fn check_dependencies(items: &[ResolvedItem]) -> Result<(), SpawnRefusal> {
     for item in items {
         for on in &item.item.depends_on {

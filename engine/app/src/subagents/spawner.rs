@@ -58,7 +58,7 @@ impl EngineSpawner {
         Self { app, engine, agents, outputs, allowed }
     }
 
-    /// Has the subagents run on this engine, which is not kept open.
+    /// Runs the subagents on this engine, and does not keep it open.
     pub(crate) fn run_on(&self, engine: &Engine) {
         let _only_once = self.engine.set(engine.downgrade());
     }
@@ -66,10 +66,11 @@ impl EngineSpawner {
     /// Returns the agents that there are in a folder of a repository; `None` outside of one.
     async fn catalog(&self, folder: &Path) -> Option<AgentCatalog> {
         let (agents, places) = (Arc::clone(&self.agents), self.app.places.clone());
+        let disabled = self.app.settings.disabled_agents.value.clone();
         let folder = folder.to_owned();
         let discover = move || {
             let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
-            Some(agents.discover(&places, root, &folder))
+            Some(agents.discover(&places, root, &folder).without(&disabled))
         };
         spawn_blocking(discover).await.ok().flatten()
     }
@@ -126,6 +127,7 @@ impl EngineSpawner {
         let spec = spec.map_err(|error| error.what.clone())?;
         let answerer = caller.ask.as_ref().map_or(Answerer::None, |_| Answerer::Client);
         let submission = Submission::new(spec, Arc::clone(repository)).answered_by(answerer);
+        let submission = submission.in_mode(caller.chosen.clone());
         let run = engine.run(submission).await.map_err(|error| error.to_string())?;
         let name = run.name.clone();
         let person = caller.ask.clone().map(|ask| {
@@ -176,8 +178,12 @@ impl Spawner for EngineSpawner {
         let engine = self.engine()?;
         let repository = self.repository(caller).await?;
         let (items, notes) = self.resolve(&call, caller).await?;
-        let ids = items.iter().map(|item| item.item.id.as_str());
-        let names = self.outputs.names(&caller.artifacts, caller.lineage.name.as_deref(), ids);
+        let ids = items.iter().map(|item| item.item.id.clone()).collect();
+        let above = caller.lineage.name.as_deref();
+        let names = self.outputs.reserve(&caller.artifacts, above, ids).await;
+        let names = names.map_err(|crashed| {
+            SpawnRefusal(format!("Their names cannot be reserved: {crashed}."))
+        })?;
         let order = names.clone();
         let groups = groups(names.into_iter().zip(items).collect());
         let stops: Vec<_> = groups.iter().map(|_| cancel.child()).collect();
@@ -207,12 +213,9 @@ impl Spawner for EngineSpawner {
         }
         let place = |name: &str| order.iter().position(|other| other.as_str() == name);
         subagents.sort_by_key(|subagent| place(&subagent.name));
-        for subagent in &subagents {
-            let kept = Outputs::write(&caller.artifacts, &subagent.name, &subagent.output);
-            if let Err(error) = kept {
-                tracing::warn!(%error, name = subagent.name, "a result cannot be kept");
-            }
-        }
+        let subagents = Outputs::keep(&caller.artifacts, subagents).await;
+        let subagents = subagents
+            .map_err(|crashed| SpawnRefusal(format!("Their results cannot be kept: {crashed}.")))?;
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(SpawnReport { subagents, notes, ms })
     }
@@ -258,7 +261,7 @@ fn report(
     };
     let status = match task {
         Some((end, report)) => {
-            // What no command reaches, when the copy of the caller's task is gone, names none.
+            // No command reaches work on the copy of a task, which is gone when the task has ended.
             let run = run.filter(|_| caller.origin.task.is_none());
             status(name, run, (report, end.landings.get(name)), place)
         }

@@ -171,6 +171,8 @@ pub struct EnabledServer {
 /// A mistake in a file of servers. It contains no value that may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerWarning {
+    /// The program whose file it is.
+    pub program: ServerProgram,
     /// The file.
     pub file: PathBuf,
     /// The line, from 1, if the mistake is in one.

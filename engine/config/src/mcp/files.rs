@@ -9,7 +9,7 @@ use protocol::{quote_within, utf8_text};
 use super::entry::{
     EnabledServer, ServerCatalog, ServerLevel, ServerPlace, ServerProgram, ServerWarning,
 };
-use super::places::{Folder, Format, PLACES, Place};
+use super::file_table::{DefinitionFile, FILES, Folder, Format};
 use super::server::server;
 use super::{jsonc, toml_tree};
 use crate::data_paths::DataPaths;
@@ -49,12 +49,13 @@ pub fn discover(
         folder,
         places,
         catalog: ServerCatalog::default(),
+        program: ServerProgram::Regatta,
         of_user: BTreeSet::new(),
     };
-    let of_user = PLACES.iter().filter_map(|place| search.file_of_user(place));
+    let of_user = FILES.iter().filter_map(|place| search.file_of_user(place));
     search.of_user = of_user.filter_map(|file| fs::canonicalize(file).ok()).collect();
-    let is_sought = |place: &&Place| sought == Sought::All || place.folder != Folder::Home;
-    PLACES.iter().filter(is_sought).for_each(|place| search.add(place));
+    let is_sought = |place: &&DefinitionFile| sought == Sought::All || place.folder != Folder::Home;
+    FILES.iter().filter(is_sought).for_each(|place| search.add(place));
     search.catalog
 }
 
@@ -63,12 +64,14 @@ struct Search<'a> {
     folder: PathBuf,
     places: &'a DataPaths,
     catalog: ServerCatalog,
+    /// The program whose file is read.
+    program: ServerProgram,
     /// The files of the user. In the user's home, they are files of a project as well.
     of_user: BTreeSet<PathBuf>,
 }
 
 impl Search<'_> {
-    fn file_of_user(&self, place: &Place) -> Option<PathBuf> {
+    fn file_of_user(&self, place: &DefinitionFile) -> Option<PathBuf> {
         match place.folder {
             Folder::Config => Some(self.places.mcp_file()),
             Folder::Home => Some(self.places.home()?.join(place.path)),
@@ -77,7 +80,7 @@ impl Search<'_> {
     }
 
     /// Returns the nearest file, from the working folder up to the root of the project.
-    fn file_of_project(&self, place: &Place) -> Option<PathBuf> {
+    fn file_of_project(&self, place: &DefinitionFile) -> Option<PathBuf> {
         let inside = self.folder.ancestors().take_while(|it| it.starts_with(&self.root));
         let mut files = inside.map(|it| it.join(place.path));
         let file = files.find(|file| file.symlink_metadata().is_ok())?;
@@ -86,7 +89,8 @@ impl Search<'_> {
     }
 
     /// Adds the servers of the file at a place, if it is there.
-    fn add(&mut self, place: &Place) {
+    fn add(&mut self, place: &DefinitionFile) {
+        self.program = place.program;
         let (file, level) = match place.folder {
             Folder::Project => (self.file_of_project(place), ServerLevel::Project),
             Folder::Config | Folder::Home => (self.file_of_user(place), ServerLevel::User),
@@ -132,7 +136,13 @@ impl Search<'_> {
         Ok(Some(text))
     }
 
-    fn add_servers(&mut self, place: &Place, level: ServerLevel, file: &Path, root: &Node) {
+    fn add_servers(
+        &mut self,
+        place: &DefinitionFile,
+        level: ServerLevel,
+        file: &Path,
+        root: &Node,
+    ) {
         let own = place.program == ServerProgram::Regatta && level == ServerLevel::User;
         if own {
             self.read_choices(file, root);
@@ -227,7 +237,8 @@ impl Search<'_> {
     }
 
     fn warn(&mut self, file: &Path, line: Option<u64>, message: String) {
-        let warning = ServerWarning { file: file.to_owned(), line, message };
+        let program = self.program;
+        let warning = ServerWarning { program, file: file.to_owned(), line, message };
         // A file that has servers at two places is read twice.
         if !self.catalog.warnings.contains(&warning) {
             self.catalog.warnings.push(warning);

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::entry::{
     ServerAddress, ServerEntry, ServerLevel, ServerPlace, ServerProgram, ServerScope, UrlKind,
 };
+use super::jsonc;
 use super::user_file::is_server_name;
 use crate::mistake::Mistake;
 use crate::models_file::fields::Fields;
@@ -58,6 +60,22 @@ pub(super) fn server(
         entry.fields.rest(&["auth", "oauth", "sampling"], unknown);
     }
     Ok(server)
+}
+
+/// Checks an entry of the user's own file before it is written.
+///
+/// # Errors
+/// It cannot be a server.
+pub fn check_server(name: &str, entry: &serde_json::Value) -> Result<(), String> {
+    let node = jsonc::read(&entry.to_string()).map_err(|mistake| mistake.message)?;
+    let place = ServerPlace {
+        program: ServerProgram::Regatta,
+        level: ServerLevel::User,
+        file: PathBuf::new(),
+        line: 1,
+    };
+    let checked = server(place, name, ("mcpServers", &node), &mut Vec::new());
+    checked.map(drop).map_err(|mistake| mistake.message)
 }
 
 /// The keys of a duration, with its unit.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -327,7 +327,6 @@ fn a_change_of_the_users_file_keeps_remarks_and_unknown_keys_and_is_private() {
     let path = world.places().mcp_file();
     let file = ServerFile::of_user(path.clone());
     assert!(file.add("new", &json!({ "command": "n" })).unwrap());
-    use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let remarks = "{\n  // mine\n  \"other\": 1, \"mcpServers\": {\n    \"a\": { \"command\": \"a\", \"enabled\": false }, // a\n  }\n}\n";
     fs::write(&path, remarks).unwrap();

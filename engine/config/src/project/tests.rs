@@ -72,8 +72,8 @@ fn expect_values(key: Key, (user, project): (&str, &str), untrusted: &Json, trus
 #[test]
 fn a_project_can_narrow_what_the_user_allows_and_widens_it_only_with_trust() {
     use Key::{
-        ApprovalMode, ApprovalsAllow, ApprovalsDeny, BranchPrefix, EnvPass, EnvRemove,
-        IsolationMode, IsolationSetup, LimitCost, LimitTokens, LimitTurns, LimitWall,
+        ApprovalMode, ApprovalsAllow, ApprovalsDeny, BranchPrefix, DisabledAgents, EnvPass,
+        EnvRemove, IsolationMode, IsolationSetup, LimitCost, LimitTokens, LimitTurns, LimitWall,
         MaxRecursionDepth, MergeMode, ModelDefault,
     };
     let none = json!([]);
@@ -130,6 +130,13 @@ fn a_project_can_narrow_what_the_user_allows_and_widens_it_only_with_trust() {
             "approvals.allow: [bash(rm)]",
             json!(["bash(ls)"]),
             json!(["bash(ls)", "bash(rm)"]),
+        ),
+        (
+            DisabledAgents,
+            "task.disabledAgents: [plan]",
+            "task.disabledAgents: explore",
+            json!(["plan", "explore"]),
+            json!(["plan", "explore"]),
         ),
         (EnvRemove, "env.remove: [A]", "env.remove: [B]", json!(["A", "B"]), json!(["A", "B"])),
         (EnvPass, "", "env.pass: [GH_TOKEN]", none.clone(), json!(["GH_TOKEN"])),

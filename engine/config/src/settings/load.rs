@@ -139,6 +139,7 @@ fn check(key: Key, given: &RawValue, home: Option<&Path>) -> Result<(), Expected
     match key {
         Key::MaxConcurrency | Key::ProviderConcurrency => given.count().map(drop),
         Key::AgentModels => given.agent_models().map(drop),
+        Key::DisabledAgents => given.agent_names().map(drop),
         Key::MaxRecursionDepth => given.depth().map(drop),
         Key::IsolationMode => given.isolation().map(drop),
         Key::MergeMode => given.merge().map(drop),

@@ -11,6 +11,7 @@ use super::inputs::{Inputs, Model};
 use super::limits::Limits;
 use super::request_hooks::RequestHooks;
 use crate::compaction::{BranchSummaryPolicy, CompactionPolicy};
+use crate::mcp::{FIND_TOOLS, PREFIX};
 use crate::ports::{CancelToken, SessionLogError, ToolDeclaration, ToolRunner};
 
 use protocol::AgentEnd;
@@ -70,8 +71,11 @@ impl AgentContext<'_> {
             true => tool.name == call.name,
             false => tool.name.eq_ignore_ascii_case(&call.name),
         };
-        let mut meant = declared.iter().filter(is_meant);
-        meant.any(|tool| !only.contains(&tool.name)).then(|| {
+        let mut meant = declared.iter().filter(is_meant).peekable();
+        // Tools of servers are not all declared, and can be called by those who may find them.
+        let is_unseen = meant.peek().is_none() && call.name.starts_with(PREFIX);
+        let is_hidden = is_unseen && !only.contains(&call.name) && !only.contains(FIND_TOOLS);
+        (is_hidden || meant.any(|tool| !only.contains(&tool.name))).then(|| {
             let allowed = self.declarations();
             let names: Vec<_> = allowed.iter().map(|tool| tool.name.as_str()).collect();
             let (name, names) = (quote(&call.name), names.join(", "));

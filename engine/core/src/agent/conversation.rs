@@ -247,18 +247,6 @@ impl Conversation {
         (self.messages.len(), self.usage.used)
     }
 
-    /// Adds the error result of a tool call that a crash interrupted. It is not run again.
-    ///
-    /// # Errors
-    /// The log cannot be written.
-    pub async fn answer_interrupted_call(
-        &mut self,
-        call: &ToolCall,
-        text: String,
-    ) -> Result<(), SessionLogError> {
-        self.push_result(call, ToolOutput::text(text), CallResult::Failed).await
-    }
-
     /// Returns the tool calls of the last answer that have no result.
     #[must_use]
     pub fn unanswered_calls(&self) -> Vec<ToolCall> {

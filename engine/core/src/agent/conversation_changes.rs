@@ -1,19 +1,31 @@
 //! Changes of a conversation that are not part of a turn: how much its model thinks, another branch of
-//! its log, and entries that are appended.
+//! its log, entries that are appended, and results of calls that a crash interrupted.
 
 use std::sync::Arc;
 
-use protocol::{EntryId, Message, ModelRoute, SessionEntry, ThinkingLevel};
+use protocol::{EntryId, Message, ModelRoute, SessionEntry, ThinkingLevel, ToolCall};
 
 use super::conversation::Conversation;
-use super::limits::LoopDetector;
-use crate::ports::SessionLogError;
+use super::limits::{CallResult, LoopDetector};
+use crate::ports::{SessionLogError, ToolOutput};
 use crate::session::{PathEntry, SessionContext, appended_message, for_model};
 
 /// The role of a model that answers in place of the session's own.
 const FALLBACK_ROLE: &str = "fallback";
 
 impl Conversation {
+    /// Adds the error result of a tool call that a crash interrupted. It is not run again.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub async fn answer_interrupted_call(
+        &mut self,
+        call: &ToolCall,
+        text: String,
+    ) -> Result<(), SessionLogError> {
+        self.push_result(call, ToolOutput::text(text), CallResult::Failed).await
+    }
+
     pub(super) async fn write_thinking(
         &mut self,
         level: Option<ThinkingLevel>,

@@ -2,6 +2,7 @@
 //! resolves anything: a request has the paths already resolved, and the parts of its command.
 
 mod always;
+mod chosen_mode;
 mod git;
 mod harmless;
 mod pattern;
@@ -9,6 +10,7 @@ mod policy;
 mod refusal;
 mod request;
 
+pub use chosen_mode::ChosenMode;
 pub use pattern::tool as names_tool;
 pub use policy::{ApprovalPolicy, Decision};
 pub use refusal::{refusal, refusal_by_user, refusal_unanswered};

@@ -1,5 +1,4 @@
-//! The policy: rules and a mode for each layer. The strictest layer decides, so that a further layer can
-//! only narrow what the others allow.
+//! The policy: rules and a mode.
 
 use protocol::{ApprovalMode, ApprovalRule, Approvals, RuleCalls, WorkspaceKind};
 
@@ -8,10 +7,10 @@ use super::request::{CallRequest, Part, Target, Wants, may_name_any};
 use crate::ports::ShellWord;
 
 /// Which calls run, which are asked about, and which are refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalPolicy {
-    pub(super) layers: Vec<Approvals>,
-    /// Where the work is done, on which the mode of a layer depends that sets none; `None` if it is not known.
+    pub(super) approvals: Approvals,
+    /// Where the work is done, on which the mode depends if none is set; `None` if it is not known.
     workspace: Option<WorkspaceKind>,
 }
 
@@ -49,7 +48,7 @@ const HARMLESS_VARIABLES: &[&str] = &[
 
 impl From<Approvals> for ApprovalPolicy {
     fn from(approvals: Approvals) -> Self {
-        Self { layers: vec![approvals], workspace: None }
+        Self { approvals, workspace: None }
     }
 }
 
@@ -60,82 +59,68 @@ impl ApprovalPolicy {
         Self { workspace: Some(workspace), ..self }
     }
 
-    /// Returns the policy with another mode of its own. The layers of parents stay.
+    /// Returns the policy with another mode.
     #[must_use]
     pub fn in_mode(mut self, mode: ApprovalMode) -> Self {
-        if let Some(own) = self.layers.last_mut() {
-            own.mode = Some(mode);
-        }
+        self.approvals.mode = Some(mode);
         self
-    }
-
-    /// Returns the policy of a child, which allows nothing that its parent does not allow.
-    #[must_use]
-    pub fn narrowed(&self, child: Approvals) -> Self {
-        let layers = self.layers.iter().cloned().chain([child]).collect();
-        Self { layers, workspace: self.workspace }
     }
 
     /// Returns the rules and the mode that somebody has set, and the mode that counts.
     #[must_use]
     pub fn own(&self) -> (Approvals, ApprovalMode) {
-        let own = self.layers.last().cloned().unwrap_or_default();
-        let mode = self.mode_of(&own);
-        (own, mode)
+        (self.approvals.clone(), self.mode())
     }
 
     /// Returns whether every call is allowed, so that no call has to be looked at.
     #[must_use]
     pub fn allows_everything(&self) -> bool {
-        self.layers.iter().all(|layer| {
-            let is_open = layer.deny.is_empty() && layer.ask.is_empty();
-            is_open && self.mode_of(layer) == ApprovalMode::Yolo
-        })
+        let is_open = self.approvals.deny.is_empty() && self.approvals.ask.is_empty();
+        is_open && self.mode() == ApprovalMode::Yolo
     }
 
     /// Decides about a call.
     #[must_use]
     pub fn decide(&self, request: &CallRequest) -> Decision {
-        let decide = |layer| layer_decision(layer, self.mode_of(layer), request);
-        self.layers.iter().map(decide).max().unwrap_or(Decision::Allow)
-    }
-
-    fn mode_of(&self, layer: &Approvals) -> ApprovalMode {
-        // Where it is not known where the work is done, it may be the user's own folder.
-        layer.mode_in(self.workspace.unwrap_or(WorkspaceKind::Shared))
-    }
-}
-
-fn layer_decision(layer: &Approvals, mode: ApprovalMode, request: &CallRequest) -> Decision {
-    let mut doubtful = None;
-    for rule in &layer.deny {
-        match matches(rule, request) {
-            Match::Yes => return Decision::Deny(rule.to_string()),
-            Match::Maybe => doubtful = doubtful.or(Some(rule)),
-            Match::No => {}
+        let approvals = &self.approvals;
+        let mut doubtful = None;
+        for rule in &approvals.deny {
+            match matches(rule, request) {
+                Match::Yes => return Decision::Deny(rule.to_string()),
+                Match::Maybe => doubtful = doubtful.or(Some(rule)),
+                Match::No => {}
+            }
         }
+        if let Some(rule) = doubtful {
+            return Decision::Ask(format!(
+                "whether the rule `{rule}` forbids it cannot be decided"
+            ));
+        }
+        // A command may do each of these.
+        let is_doable = |rule: &ApprovalRule| !matches!(rule.calls, RuleCalls::Tool(_));
+        let denies = approvals.deny.iter().any(is_doable);
+        if let Some(reason) = undecidable(request).filter(|_| denies) {
+            return Decision::Ask(format!("what it runs cannot be decided: {reason}"));
+        }
+        if let Some(rule) = approvals.ask.iter().find(|rule| matches(rule, request) != Match::No) {
+            return Decision::Ask(format!("the rule `{rule}` asks about it"));
+        }
+        let mode = self.mode();
+        if is_allowed(&approvals.allow, request) || !asks(mode, request) {
+            return Decision::Allow;
+        }
+        let what = match request.wants {
+            Wants::Exec(_) => "commands",
+            Wants::Server => "calls of servers",
+            Wants::Read(_) | Wants::Write(_) => "changes of files",
+        };
+        Decision::Ask(format!("the approval mode `{}` asks about {what}", mode.name()))
     }
-    if let Some(rule) = doubtful {
-        return Decision::Ask(format!("whether the rule `{rule}` forbids it cannot be decided"));
+
+    fn mode(&self) -> ApprovalMode {
+        // Where it is not known where the work is done, it may be the user's own folder.
+        self.approvals.mode_in(self.workspace.unwrap_or(WorkspaceKind::Shared))
     }
-    // A command may do each of these.
-    let is_doable = |rule: &ApprovalRule| !matches!(rule.calls, RuleCalls::Tool(_));
-    let denies = layer.deny.iter().any(is_doable);
-    if let Some(reason) = undecidable(request).filter(|_| denies) {
-        return Decision::Ask(format!("what it runs cannot be decided: {reason}"));
-    }
-    if let Some(rule) = layer.ask.iter().find(|rule| matches(rule, request) != Match::No) {
-        return Decision::Ask(format!("the rule `{rule}` asks about it"));
-    }
-    if is_allowed(&layer.allow, request) || !asks(mode, request) {
-        return Decision::Allow;
-    }
-    let what = match request.wants {
-        Wants::Exec(_) => "commands",
-        Wants::Server => "calls of servers",
-        Wants::Read(_) | Wants::Write(_) => "changes of files",
-    };
-    Decision::Ask(format!("the approval mode `{}` asks about {what}", mode.name()))
 }
 
 /// Returns why it is not known what a command runs.
@@ -153,8 +138,8 @@ fn asks(mode: ApprovalMode, request: &CallRequest) -> bool {
         (_, ApprovalMode::Yolo) | (Wants::Read(_), _) | (Wants::Write(_), ApprovalMode::Write) => {
             false
         }
-        (Wants::Write(_), ApprovalMode::Ask)
-        | (Wants::Server, ApprovalMode::Ask | ApprovalMode::Write) => true,
+        (Wants::Write(_), ApprovalMode::Ask) => true,
+        (Wants::Server, ApprovalMode::Ask | ApprovalMode::Write) => true,
         (Wants::Exec(parts), ApprovalMode::Ask | ApprovalMode::Write) => {
             !parts.iter().all(|part| matches!(part, Part::Command { reads: Some(_), .. }))
         }

@@ -15,3 +15,4 @@ pub use offered::{
     Declared, DeferLimits, FIND_TOOLS, OfferedTool, ServerTools, description, offered,
 };
 pub use search::matching;
+pub use tool_names::PREFIX;

@@ -111,7 +111,7 @@ pub fn description(
 ) -> String {
     let server = &definition.name;
     let said = [tool.description.as_str(), tool.title.as_deref().unwrap_or_default()];
-    let said = said.into_iter().map(|text| bounded(text)).find(|text| !text.is_empty());
+    let said = said.into_iter().map(bounded).find(|text| !text.is_empty());
     let said = said.unwrap_or_else(|| format!("MCP tool from {server}"));
     match instructions.map(bounded).filter(|text| !text.is_empty()) {
         Some(instructions) => {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 /// The maximum number of bytes of a name: providers refuse longer ones.
 const LONGEST: usize = 64;
 
-/// The beginning of all names.
-const PREFIX: &str = "mcp__";
+/// The beginning of the names of servers' tools.
+pub const PREFIX: &str = "mcp__";
 
 /// Returns a name for a tool of a server that is not among `taken`: `mcp__server_tool`, with a suffix where that
 /// is too long or taken.

@@ -14,7 +14,8 @@ pub trait CallJournal: Send + Sync {
     /// is known of these calls.
     async fn expect(&self, calls: &[String]);
 
-    /// Records that a call begins, and which files it is going to change, as far as it is known.
+    /// Records that a call of the answer begins, and which files it is going to change, as far as it is known.
+    /// Of another call nothing is recorded.
     ///
     /// # Errors
     /// The records cannot be written and would be wrong. The call must not begin.

@@ -18,6 +18,4 @@ pub struct TaskOrigin {
     pub run: RunId,
     /// The task.
     pub task: TaskId,
-    /// The task that has added it to the run, if one has.
-    pub parent: Option<TaskId>,
 }

@@ -25,6 +25,7 @@ mod settle;
 mod shell_syntax;
 mod spawner;
 mod syntax;
+mod tool_runner;
 mod tools;
 mod trusted_rules;
 mod undo;
@@ -83,11 +84,12 @@ pub use spawner::{
     SubagentReport, SubagentStatus, Subagents,
 };
 pub use syntax::{Syntax, SyntaxError, SyntaxMatch, SyntaxPattern};
+pub use tool_runner::{ToolDeclaration, ToolRunner};
 pub use tools::{
     AGENT_SCHEME, ARTIFACT_SCHEME, Access, AccessClass, Artifact, ArtifactStore, Artifacts,
     ChangeShown, CommandShell, Concurrency, InputFiles, LiveTools, SessionPurpose, Tool,
-    ToolBuildError, ToolContext, ToolDeclaration, ToolEnv, ToolFactory, ToolOutcome, ToolOutput,
-    ToolRunner, ToolSpec, Visibility,
+    ToolBuildError, ToolContext, ToolEnv, ToolFactory, ToolOutcome, ToolOutput, ToolSpec,
+    Visibility,
 };
 pub use trusted_rules::{NoTrustedRules, TrustedRules};
 pub use undo::{BranchEnd, UndoReport, UndoRequest, UndoScope, UndoTask, UndoneBranch};

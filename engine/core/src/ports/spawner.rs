@@ -10,6 +10,8 @@ use protocol::{
 };
 use serde_json::Value;
 
+use crate::approvals::ChosenMode;
+
 use super::{Ask, CallOrigin, CancelToken, LineSink, Pause};
 
 /// Runs subagents for tool calls.
@@ -85,10 +87,14 @@ pub struct Caller {
     pub folder: PathBuf,
     /// The model that calls.
     pub model: ModelRoute,
-    /// The rules and the mode that somebody has set.
+    /// The rules, and the mode if one was set.
     pub approvals: Approvals,
     /// The mode that counts at this moment.
     pub mode: ApprovalMode,
+    /// The mode to which a person changes while its subagents work.
+    pub chosen: ChosenMode,
+    /// The schema of the caller's own result, if it has one.
+    pub schema: Option<Value>,
     /// Lets the caller wait; `None` if it is not a task.
     pub pause: Option<Arc<dyn Pause>>,
     /// Asks a person; `None` if there is no one to answer.
@@ -184,8 +190,8 @@ pub struct SubagentReport {
 pub enum SubagentStatus {
     /// It succeeded, and its work, if it worked in a copy, has landed or was empty.
     Completed,
-    /// It succeeded, and its work is kept, as was asked or as nobody has allowed to land it. The command
-    /// lands it.
+    /// It succeeded, and its work is kept: the call asked for that, or its landing was not allowed. The
+    /// command lands it.
     Kept {
         /// The command; `None` for work on a copy of a task, which no command reaches.
         command: Option<String>,

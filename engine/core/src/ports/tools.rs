@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use protocol::{Content, Failure, TaskName, ToolCall};
+use protocol::{Content, TaskName, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{
-    Background, CallJournal, CallOrigin, CancelToken, CommandOwner, Found, LineSink, PendingSlot,
-    SpawnOffer, Subagents, WorkspaceView,
+    Ask, Background, CallJournal, CallOrigin, CancelToken, CommandOwner, Found, LineSink,
+    PendingSlot, SpawnOffer, Subagents, WorkspaceView,
 };
 
 /// A tool of one session, built in or supplied by another program.
@@ -98,6 +98,8 @@ pub struct ToolSpec {
 pub enum Visibility {
     /// The tool is declared.
     Declared,
+    /// The tool is declared where there is someone to answer questions. A scripted model has it anyway.
+    Answered,
     /// The tool is declared where the session names it. A scripted model has it anyway.
     OnRequest,
     /// The tool is not declared, and can be called by its name.
@@ -173,6 +175,8 @@ pub struct ToolContext {
     pub artifacts: Arc<dyn Artifacts>,
     /// Runs what goes on when the call has ended.
     pub background: Arc<dyn Background>,
+    /// Asks the user; `None` where there is no one to answer.
+    pub ask: Option<Arc<dyn Ask>>,
     /// Starts subagents; `None` where there are none.
     pub subagents: Option<Subagents>,
     /// Keeps what the call leaves to be applied or discarded by a later one.
@@ -303,49 +307,6 @@ pub struct ToolBuildError {
     pub tool: String,
     /// The reason.
     pub reason: String,
-}
-
-/// Runs the tool calls of one session.
-#[async_trait]
-pub trait ToolRunner: Send + Sync {
-    /// Brings the tools up to date before a request: waits, for a bounded time, for those that are about to
-    /// start.
-    ///
-    /// # Errors
-    /// The session cannot work without a tool that it has not.
-    async fn refresh(&self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Returns the declarations of the tools that the model has at this moment. Their order changes only with
-    /// the tools.
-    fn declarations(&self) -> Arc<[ToolDeclaration]>;
-
-    /// Returns how each of `calls` accesses its surroundings, in the same order.
-    async fn classify(&self, calls: &[ToolCall]) -> Vec<Access>;
-
-    /// Runs one call. Errors are returned as an outcome for the model.
-    async fn call(&self, call: ToolCall) -> ToolOutcome;
-
-    /// Withdraws the calls that have not been allowed to run yet, and returns their ids. They never run.
-    fn withdraw_unbegun(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    /// Stops the calls under way, whose futures may have been dropped before, and returns when they
-    /// and their processes have ended.
-    async fn interrupt(&self);
-}
-
-/// The declaration of a tool for the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolDeclaration {
-    /// The name of the tool.
-    pub name: String,
-    /// The description of the tool.
-    pub description: Arc<str>,
-    /// The JSON Schema of the arguments.
-    pub parameters: Arc<Value>,
 }
 
 /// Opens folders of artifacts.

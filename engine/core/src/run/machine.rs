@@ -5,11 +5,9 @@
 //! an entry with [`Effect::Record`] and continues when the entry is durable, at
 //! [`Input::Recorded`]. All other state is lost with the engine.
 
-use std::collections::VecDeque;
-
 use protocol::{
     EventKind, Failure, FailureClass, FailureDetail, LandingReport, LedgerEntry, OnFailure,
-    Outcome, OwnNeeds, TaskId, TaskName, TaskReport,
+    Outcome, OwnNeeds, TaskId, TaskName, TaskReport, TaskSpec, Work,
 };
 
 use super::RunRecord;
@@ -18,18 +16,15 @@ use crate::ports::{CancelLevel, Notice};
 use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 mod account_failures;
-mod adding;
 mod cancelling;
 mod eager;
 mod ending;
 mod inputs_and_effects;
 mod waits;
 
-pub use adding::{AddTasksError, FinishedChild, RequestId, WaitError};
 pub use inputs_and_effects::{Effect, Input};
 pub use waits::WaitsFor;
 
-use adding::{Adding, Children, queued};
 use eager::EagerLanding;
 use ending::Ending;
 use waits::Waits;
@@ -46,9 +41,6 @@ pub struct RunMachine {
     interruption: Option<Interruption>,
     /// The most urgent level at which all tasks were cancelled.
     cancelled: Option<CancelLevel>,
-    /// Added tasks whose ledger entry is being written, in order.
-    adding: VecDeque<Adding>,
-    children: Children,
     waits: Waits,
     ending: Ending,
     /// The landing before the end, if work lands eagerly.
@@ -79,18 +71,14 @@ impl RunMachine {
         let live: Vec<_> =
             record.tasks().iter().map(|task| live(task.report().is_some())).collect();
         let unfinished = live.iter().filter(|live| **live != LiveState::Over).count();
-        let children = Children::of(&record);
-        let (adding, ending) = (VecDeque::new(), Ending::default());
         Self {
             record,
             live,
             unfinished,
             interruption: None,
             cancelled: None,
-            adding,
-            children,
             waits: Waits::default(),
-            ending,
+            ending: Ending::default(),
             eager: EagerLanding::default(),
             held: 0,
             announced: Vec::new(),
@@ -111,29 +99,13 @@ impl RunMachine {
             Input::Begin(notices) => self.begin(notices, &mut effects),
             Input::Admitted(task) => self.admitted(task, &mut effects),
             Input::Refused(refused) => self.refused(refused, &mut effects),
-            Input::PermitReturned(parent) => {
-                self.waits.resumed(parent, &mut effects);
-                self.children.resumed(&self.record, parent, &mut effects);
-            }
+            Input::PermitReturned(task) => self.waits.resumed(task, &mut effects),
             Input::Waits(task, reason) => self.waits(task, reason, &mut effects),
             Input::WaitEnded(task, reason) => self.wait_ended(task, reason, &mut effects),
             Input::Cancel(level, why) => {
                 self.interrupted(why);
                 effects.push(Effect::CancelLanding(level));
                 self.cancel_unfinished(level, &mut effects);
-            }
-            Input::AddTasks { request, parent, tasks } => match self.check(parent, &tasks) {
-                Ok(()) => {
-                    let run = self.record.spec.id;
-                    self.adding.push_back(Adding { request, tasks: tasks.clone() });
-                    effects.push(Effect::Record(LedgerEntry::TasksAdded { run, parent, tasks }));
-                }
-                Err(error) => effects.push(Effect::AnswerAddTasks(request, Err(error))),
-            },
-            Input::AwaitChildren { request, parent } => {
-                let running = self.live(parent) == Some(LiveState::Running);
-                let running = if running { Ok(()) } else { Err(WaitError::NotRunning) };
-                self.children.wait(&self.record, request, parent, running, &mut effects);
             }
             Input::WorkEnded(task) => self.work_ended(task, &mut effects),
             Input::TaskEnded(task, report) => {
@@ -173,21 +145,22 @@ impl RunMachine {
             needs: spec.needs.clone(),
             own_needs: OwnNeeds::of(tasks.iter().map(|task| &task.spec.needs)),
             retry_of: spec.retry.as_ref().map(|retry| retry.run.clone()),
+            caller: spec.caller.clone(),
         }));
         let degraded = |Notice { from, to, why }| EventKind::Degraded { from, to, why };
         effects.extend(notices.into_iter().map(degraded).map(Effect::Announce));
-        self.enqueue(0, effects);
+        self.enqueue(effects);
         self.end_if_done(effects);
     }
 
-    /// Announces the tasks from position `from` on, and queues those that can still run.
-    fn enqueue(&mut self, from: usize, effects: &mut Vec<Effect>) {
+    /// Announces the tasks, and queues those that can still run.
+    fn enqueue(&mut self, effects: &mut Vec<Effect>) {
         let (mut entries, mut refused) = (Vec::new(), Vec::new());
-        for (at, task) in self.record.tasks().iter().enumerate().skip(from) {
+        for (at, task) in self.record.tasks().iter().enumerate() {
             if self.live[at] != LiveState::Waiting {
                 continue;
             }
-            effects.push(Effect::Announce(queued(&self.record, task)));
+            effects.push(Effect::Announce(queued(&task.spec)));
             let on = task.spec.depends_on.iter().filter_map(|on| self.record.task_named(on));
             let open: Vec<_> = on.filter(|on| !on.is_done()).collect();
             let over = open.iter().find(|on| on.report().is_some());
@@ -234,8 +207,7 @@ impl RunMachine {
     fn work_ended(&self, task: TaskId, effects: &mut Vec<Effect>) {
         let is_running = self.live(task) == Some(LiveState::Running);
         let can_capture = self.record.spec.isolation.capabilities().can_capture;
-        let decides = self.record.spec.on_failure == OnFailure::CancelTheRest
-            || self.children.is_awaited(&self.record, task);
+        let decides = self.record.spec.on_failure == OnFailure::CancelTheRest;
         if is_running && can_capture && !decides {
             effects.push(Effect::ReleasePermit(task));
         }
@@ -266,14 +238,14 @@ impl RunMachine {
             LedgerEntry::TaskStarted { task, attempt, .. } => {
                 if self.live(task) == Some(LiveState::Admitted) {
                     self.set(task, LiveState::Running);
-                    let name = self.name(task);
-                    effects.push(Effect::Announce(EventKind::TaskStarted { task: name, attempt }));
+                    let started =
+                        EventKind::TaskStarted { task: self.name(task), id: task, attempt };
+                    effects.push(Effect::Announce(started));
                     let predecessors = self.record.predecessor_captures(task);
                     effects.push(Effect::StartTask { task, attempt, predecessors });
                 }
             }
             LedgerEntry::TaskFinished { task, report } => self.finished(task, report, effects),
-            LedgerEntry::TasksAdded { .. } => self.added(effects),
             LedgerEntry::TaskCaptured { task, captured, .. } => {
                 self.captured(task, captured, effects);
             }
@@ -299,12 +271,6 @@ impl RunMachine {
         match entry {
             // The task did not start, and will be cancelled as the engine closes.
             LedgerEntry::TaskStarted { .. } => {}
-            LedgerEntry::TasksAdded { .. } => {
-                if let Some(Adding { request, .. }) = self.adding.pop_front() {
-                    effects.push(Effect::AnswerAddTasks(request, Err(AddTasksError::Ending)));
-                }
-                self.end_if_done(effects);
-            }
             LedgerEntry::LandingStarted { .. } if self.is_landing_early() => {
                 self.give_up_early_landings(effects);
             }
@@ -342,8 +308,6 @@ impl RunMachine {
         }
         let name = self.name(task);
         effects.push(Effect::Announce(EventKind::TaskFinished { task: name, report }));
-        // A waiting parent requests its permit before the permit of this task is given away.
-        self.children.ended(&self.record, task, effects);
         effects.push(Effect::Dequeue(task, left));
         self.land_ended(effects);
         self.end_if_done(effects);
@@ -351,7 +315,7 @@ impl RunMachine {
 
     /// Starts the end of the run when all tasks have ended.
     fn end_if_done(&mut self, effects: &mut Vec<Effect>) {
-        let is_over = self.unfinished == 0 && self.adding.is_empty() && !self.is_landing_early();
+        let is_over = self.unfinished == 0 && !self.is_landing_early();
         if is_over && self.ending == Ending::TasksUnfinished {
             self.start_ending(effects);
         }
@@ -374,6 +338,21 @@ impl RunMachine {
     fn name(&self, task: TaskId) -> TaskName {
         let task = self.record.task(task);
         task.map_or_else(|| TaskName::nearest("unknown"), |task| task.spec.name.clone())
+    }
+}
+
+/// Returns the event for a queued task.
+fn queued(spec: &TaskSpec) -> EventKind {
+    let (item, items) = spec.item_or_chunk();
+    EventKind::TaskQueued {
+        task: spec.name.clone(),
+        title: spec.title.clone(),
+        item: item.map(str::to_owned),
+        items: items.to_vec(),
+        model: match &spec.work {
+            Work::Agent(agent) => Some(agent.model.to_string()),
+            Work::Command(_) | Work::Conversation(_) => None,
+        },
     }
 }
 

@@ -5,14 +5,15 @@ mod machine;
 mod phase_times;
 mod record;
 mod replay_check;
+pub mod why;
 mod without_room;
 
 #[cfg(test)]
+mod lending_tests;
+#[cfg(test)]
 mod test_support;
 
-pub use machine::{
-    AddTasksError, Effect, FinishedChild, Input, RequestId, RunMachine, WaitError, WaitsFor,
-};
+pub use machine::{Effect, Input, RunMachine, WaitsFor};
 pub use phase_times::{PhaseTime, phase_times};
 pub use record::{LandingRecord, RunRecord, RunStatus, totals};
 pub use replay_check::{Divergence, ReplayCheck};

@@ -66,18 +66,17 @@ impl RunRecord {
     #[must_use]
     pub fn opened(name: RunName, mut spec: RunSpec) -> Self {
         let tasks = std::mem::take(&mut spec.tasks);
-        let mut record = Self {
+        let places = tasks.iter().enumerate();
+        Self {
             name,
             spec,
             status: RunStatus::Running,
             landing: LandingRecord::NotBegun,
-            tasks: Vec::with_capacity(tasks.len()),
-            positions: BTreeMap::new(),
-            named: BTreeMap::new(),
-            ranks: Vec::with_capacity(tasks.len()),
-        };
-        record.add(None, tasks);
-        record
+            positions: places.clone().map(|(at, task)| (task.id, at)).collect(),
+            named: places.map(|(at, task)| (task.name.folded(), at)).collect(),
+            ranks: ranks(&tasks),
+            tasks: tasks.into_iter().map(TaskRecord::queued).collect(),
+        }
     }
 
     /// Applies one entry. An entry of another run changes nothing.
@@ -95,15 +94,13 @@ impl RunRecord {
                     self.tasks[at].apply(entry);
                 }
             }
-            LedgerEntry::TasksAdded { run, .. }
-            | LedgerEntry::WorkVerified { run, .. }
+            LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
             | LedgerEntry::RunFinished { run, .. }
             | LedgerEntry::RunWithdrawn { run }
             | LedgerEntry::RunInterrupted { run }
                 if *run != self.spec.id => {}
-            LedgerEntry::TasksAdded { parent, tasks, .. } => self.add(*parent, tasks.clone()),
             LedgerEntry::WorkVerified { .. } => {}
             LedgerEntry::LandingStarted { .. } => self.landing = LandingRecord::Begun,
             LedgerEntry::LandingFinished { report, .. } => {
@@ -127,8 +124,7 @@ impl RunRecord {
     #[must_use]
     pub fn concerns(&self, entry: &LedgerEntry) -> bool {
         match entry {
-            LedgerEntry::TasksAdded { run, .. }
-            | LedgerEntry::TaskStarted { run, .. }
+            LedgerEntry::TaskStarted { run, .. }
             | LedgerEntry::WorkVerified { run, .. }
             | LedgerEntry::LandingStarted { run, .. }
             | LedgerEntry::LandingFinished { run, .. }
@@ -147,7 +143,7 @@ impl RunRecord {
         }
     }
 
-    /// Returns the tasks in the order of their declaration; added tasks come last.
+    /// Returns the tasks in the order of their declaration.
     #[must_use]
     pub fn tasks(&self) -> &[TaskRecord] {
         &self.tasks
@@ -222,17 +218,6 @@ impl RunRecord {
         self.named.get(&name.folded()).copied()
     }
 
-    fn add(&mut self, parent: Option<TaskId>, specs: Vec<TaskSpec>) {
-        let first = self.tasks.len();
-        let ranks = ranks(&specs);
-        self.ranks.extend(ranks.into_iter().map(|rank| first + rank));
-        for (at, spec) in (first..).zip(specs) {
-            self.positions.insert(spec.id, at);
-            self.named.insert(spec.name.folded(), at);
-            self.tasks.push(TaskRecord::queued(spec, parent));
-        }
-    }
-
     /// Marks an unfinished run as interrupted. A run whose end is in the ledger is finished, even
     /// if its engine died right after it.
     fn interrupt(&mut self) {
@@ -245,14 +230,14 @@ impl RunRecord {
     }
 }
 
-/// Returns the rank of each task in `specs`, which are added together. Tasks that were added
-/// earlier cannot depend on tasks in `specs`, and have lower ranks.
+/// Returns the rank of each task in an order that has dependencies first. Tasks of a retried run are not
+/// among `specs`.
 fn ranks(specs: &[TaskSpec]) -> Vec<usize> {
-    let together: BTreeSet<_> = specs.iter().map(|spec| spec.name.folded()).collect();
+    let names: BTreeSet<_> = specs.iter().map(|spec| spec.name.folded()).collect();
     let inner: Vec<Vec<TaskName>> = specs
         .iter()
         .map(|spec| {
-            let on = spec.depends_on.iter().filter(|on| together.contains(&on.folded()));
+            let on = spec.depends_on.iter().filter(|on| names.contains(&on.folded()));
             on.cloned().collect()
         })
         .collect();

@@ -262,3 +262,22 @@ fn a_task_that_needs_no_permit_begins_at_once_and_takes_none() {
     bench.schedule.finish(usual, TaskEnd::Succeeded);
     assert_eq!(bench.admit(), Some(next));
 }
+
+#[test]
+fn a_lower_capacity_stops_nothing_and_a_higher_one_admits_at_once() {
+    let mut bench = Bench::new(2, 9);
+    let tasks: Vec<_> = (0..5).map(|_| bench.add(0, &[])).collect();
+    let capacity = |number| NonZeroUsize::new(number).unwrap();
+    assert_eq!((bench.admit(), bench.admit()), (Some(tasks[0]), Some(tasks[1])));
+    bench.schedule.set_capacity(capacity(1));
+    assert_eq!(bench.schedule.places(), Places { capacity: capacity(1), taken: 2 });
+    bench.schedule.finish(tasks[0], TaskEnd::Succeeded);
+    assert_eq!(bench.admit(), None, "one still works");
+    bench.schedule.finish(tasks[1], TaskEnd::Succeeded);
+    assert_eq!((bench.admit(), bench.admit()), (Some(tasks[2]), None));
+    bench.schedule.set_capacity(capacity(8));
+    assert_eq!(
+        (bench.admit(), bench.admit(), bench.admit()),
+        (Some(tasks[3]), Some(tasks[4]), None)
+    );
+}

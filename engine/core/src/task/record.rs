@@ -7,8 +7,6 @@ use protocol::{Captured, Landed, LedgerEntry, Outcome, TaskId, TaskReport, TaskS
 pub struct TaskRecord {
     /// The specification of the task.
     pub spec: TaskSpec,
-    /// The task that added this one, if one did.
-    pub parent: Option<TaskId>,
     /// The number of the last attempt; 0 before the first.
     pub attempt: u32,
     /// The path of the last workspace of that attempt. It may have been removed.
@@ -41,10 +39,9 @@ pub enum TaskStatus {
 impl TaskRecord {
     /// Returns the record of a queued task.
     #[must_use]
-    pub fn queued(spec: TaskSpec, parent: Option<TaskId>) -> Self {
+    pub fn queued(spec: TaskSpec) -> Self {
         Self {
             spec,
-            parent,
             attempt: 0,
             workspace: None,
             status: TaskStatus::Queued,
@@ -113,7 +110,6 @@ impl TaskRecord {
             LedgerEntry::TaskDiscarded { .. } => self.is_discarded = true,
             LedgerEntry::TaskCollected { .. }
             | LedgerEntry::ResolverFailed { .. }
-            | LedgerEntry::TasksAdded { .. }
             | LedgerEntry::WorkVerified { .. }
             | LedgerEntry::LandingStarted { .. }
             | LedgerEntry::LandingFinished { .. }
@@ -148,8 +144,7 @@ pub(crate) fn task_of(entry: &LedgerEntry) -> Option<TaskId> {
         | LedgerEntry::TaskDiscarded { task }
         | LedgerEntry::ResolverFailed { task, .. }
         | LedgerEntry::TaskCollected { task } => Some(*task),
-        LedgerEntry::TasksAdded { .. }
-        | LedgerEntry::WorkVerified { .. }
+        LedgerEntry::WorkVerified { .. }
         | LedgerEntry::LandingStarted { .. }
         | LedgerEntry::LandingFinished { .. }
         | LedgerEntry::RunFinished { .. }

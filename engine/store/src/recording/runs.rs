@@ -1,8 +1,8 @@
 //! Records the entries about runs: new runs with their tasks, the end of a run, and landings.
 
 use protocol::{
-    ExitCode, Landed, LandingReport, RunId, RunName, RunSpec, RunState, Settled, TaskId,
-    TaskLanding, TaskSpec, TaskState, Timestamp, Totals,
+    ExitCode, Landed, LandingReport, RunId, RunName, RunSpec, RunState, Settled, TaskLanding,
+    TaskSpec, TaskState, Timestamp, Totals,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::json;
@@ -13,26 +13,6 @@ use crate::error::LedgerCause;
 use crate::rows::RunTerms;
 
 impl Recording<'_> {
-    /// Appends tasks to those of the run. Only the entry records their parent, and not their rows.
-    pub(super) fn tasks_added(
-        &self,
-        id: RunId,
-        parent: Option<TaskId>,
-        tasks: &[TaskSpec],
-    ) -> Result<(), LedgerCause> {
-        let run = self.run(id)?;
-        let parent = parent.map(|parent| self.task(parent)).transpose()?;
-        if parent.is_some_and(|parent| parent.run != run) {
-            return Err(LedgerCause::UnknownRun(id));
-        }
-        let mut last = self
-            .ledger
-            .prepare_cached("SELECT coalesce(max(position) + 1, 0) FROM task WHERE run = ?1")?;
-        let first: i64 = last.query_row([run], |row| row.get(0))?;
-        insert_tasks(self.ledger, run, first, tasks)?;
-        self.transition(run, None, "tasks_added").map(drop)
-    }
-
     pub(super) fn work_verified(&self, id: RunId) -> Result<(), LedgerCause> {
         let run = self.run(id)?;
         self.transition(run, None, "work_verified").map(drop)
@@ -188,7 +168,7 @@ pub(crate) fn open_run(
         json(&RunTerms::from(run))?,
     ])?;
     let number = ledger.last_insert_rowid();
-    insert_tasks(ledger, number, 0, &run.tasks)?;
+    insert_tasks(ledger, number, &run.tasks)?;
     let mut opened =
         json!({ "type": "run_opened", "run": run.id, "name": name, "tasks": run.tasks.len() });
     if let Some(retry) = &run.retry {
@@ -201,19 +181,14 @@ pub(crate) fn open_run(
     Ok(name)
 }
 
-/// Inserts the rows of queued tasks, at the positions from `first` on.
-fn insert_tasks(
-    ledger: &Connection,
-    run: i64,
-    first: i64,
-    tasks: &[TaskSpec],
-) -> Result<(), LedgerCause> {
+/// Inserts the rows of the queued tasks of a run.
+fn insert_tasks(ledger: &Connection, run: i64, tasks: &[TaskSpec]) -> Result<(), LedgerCause> {
     let mut insert = ledger.prepare_cached(
         "INSERT INTO task (id, run, position, name, title, state, spec)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let queued = word(&TaskState::Queued)?;
-    for (position, task) in (first..).zip(tasks) {
+    for (position, task) in (0_i64..).zip(tasks) {
         insert.execute(params![
             task.id.to_string(),
             run,

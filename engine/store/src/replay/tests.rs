@@ -10,7 +10,7 @@ use crate::TaskRow;
 use crate::test_support::{TestLedger, captured, done, run, started};
 
 /// Every kind of entry that a run leaves in the ledger, in an order that happens.
-fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry> {
+fn entries(asked: &RunSpec, name: &RunName) -> Vec<LedgerEntry> {
     let task = |at: usize| asked.tasks[at].id;
     let work = captured(name, &asked.tasks[0], 1);
     let usage = Usage { input: 60, output: 5, ..Usage::ZERO };
@@ -30,11 +30,6 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
     vec![
         started(asked, 0),
         session(0, 1),
-        LedgerEntry::TasksAdded {
-            run: asked.id,
-            parent: Some(task(0)),
-            tasks: added.tasks.clone(),
-        },
         LedgerEntry::TaskCaptured { task: task(0), attempt: 1, captured: work.clone() },
         LedgerEntry::TaskFinished { task: task(0), report: Box::new(done(Some(work.clone()))) },
         started(asked, 1),
@@ -58,9 +53,9 @@ fn entries(asked: &RunSpec, name: &RunName, added: &RunSpec) -> Vec<LedgerEntry>
         LedgerEntry::TaskStarted { run: asked.id, task: task(1), attempt: 2 },
         session(1, 2),
         LedgerEntry::TaskUsed { task: task(1), usage },
-        LedgerEntry::TaskStarted { run: asked.id, task: added.tasks[0].id, attempt: 1 },
+        LedgerEntry::TaskStarted { run: asked.id, task: task(3), attempt: 1 },
         LedgerEntry::TaskFinished {
-            task: added.tasks[0].id,
+            task: task(3),
             report: Box::new(TaskReport::unstarted(Outcome::Cancelled)),
         },
         LedgerEntry::LandingStarted { run: asked.id, landing: None },
@@ -102,14 +97,14 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
     ];
     for end in ends {
         let house = TestLedger::new();
-        let (mut asked, added) = (run(&["a", "b", "c"]), run(&["d", "e"]));
+        let mut asked = run(&["a", "b", "c", "d", "e"]);
         asked.pass_env = vec!["TOKEN".to_owned()];
         let value = json!({ "list": [1, "\0\u{1b}[2J"] });
         let done = DoneTask { name: "before".parse().unwrap(), value };
         asked.retry = Some(Retry { run: "r7k3f".parse().unwrap(), done: vec![done] });
         let name = house.open(&asked).await;
         let mut folded = RunRecord::opened(name.clone(), asked.clone());
-        let mut entries = entries(&asked, &name, &added);
+        let mut entries = entries(&asked, &name);
         entries.push(end(&asked));
         for entry in entries {
             folded.apply(&entry);
@@ -130,23 +125,4 @@ async fn what_is_read_of_a_run_is_the_fold_of_the_entries_that_were_written() {
         assert_eq!(row.tasks.all, 5);
         assert_eq!(row.spec.retry_of, asked.retry.map(|retry| retry.run));
     }
-}
-
-#[test]
-async fn tasks_are_added_to_a_run_that_is_there_on_behalf_of_a_task_of_it() {
-    let house = TestLedger::new();
-    let (asked, other, added) = (run(&["a"]), run(&["a"]), run(&["b"]));
-    house.open(&asked).await;
-    let entry = |run: &RunSpec, parent| LedgerEntry::TasksAdded {
-        run: run.id,
-        parent,
-        tasks: added.tasks.clone(),
-    };
-    house.append(vec![entry(&other, None)]).await.unwrap_err();
-    house.open(&other).await;
-    house.append(vec![entry(&other, Some(asked.tasks[0].id))]).await.unwrap_err();
-    assert_eq!(house.reader().tasks(other.id).unwrap().len(), 1, "nothing is written of it");
-    house.append(vec![entry(&other, Some(other.tasks[0].id))]).await.unwrap();
-    assert_eq!(house.reader().tasks(other.id).unwrap()[1].spec, added.tasks[0]);
-    assert_eq!(house.reader().record(&RunName::of(added.id, 12)).unwrap(), None);
 }

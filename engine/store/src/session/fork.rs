@@ -16,6 +16,7 @@ use super::blobs::BlobFolder;
 use super::line::{self, VERSION, line_of, lossy};
 use super::loaded::{Body, LoadedSession};
 use super::rewrite::create;
+use crate::call_journal::CALLS;
 
 /// Why a session file could not be made from another one.
 #[derive(Debug, thiserror::Error)]
@@ -235,7 +236,8 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
         let (kind, to) = (entry.file_type()?, to.join(entry.file_name()));
         if kind.is_dir() {
             copy_folder(&entry.path(), &to)?;
-        } else if kind.is_file() {
+        } else if kind.is_file() && entry.file_name() != CALLS {
+            // Which calls have begun since is known of the original only.
             fs::copy(entry.path(), to)?;
         }
     }

@@ -15,7 +15,9 @@ pub(crate) enum HunkError {
     Context { line: usize, text: String, place: WrongPlace },
     /// The lines of the hunk are not there.
     #[error(
-        "the {count} lines that the hunk on line {line} of the patch keeps or removes were not found{}{nearest}",
+        "the {} that the hunk on line {line} of the patch keeps or removes {} not found{}{nearest}",
+        if *.count == 1 { "line".to_owned() } else { format!("{} lines", .count) },
+        if *.count == 1 { "was" } else { "were" },
         .place.describe()
     )]
     Lines { line: usize, count: usize, place: WrongPlace, nearest: String },

@@ -1,4 +1,4 @@
-//! The description of the tool `task`: at most 2.5 KB with the agents that it can give tasks to.
+//! The declaration of the tool `task` for a model: at most 2.5 KB with the agents that it can give tasks to.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ const AROUND: usize = 60;
 /// The maximum number of characters of the name of an agent.
 const LONGEST_NAME: usize = 48;
 
-/// The text before the list of agents.
+/// The description before the list of agents.
 pub(super) const DESCRIPTION: &str = "Gives tasks to subagents that work side by side, and returns their results. \
     They see nothing of this conversation: context and assignment say all they need. For independent parts of \
     larger work, or searches of which you need only the answer. Long results are cut: read agent://NAME, or a \
     part of JSON, agent://NAME?q=/json/pointer.";
 
-/// The text about where they work.
+/// What the description says of where subagents work.
 const SHARED: &str = " They share your tree: no two may change one file.";
 const ISOLATED: &str = " They share your tree: no two may change one file, unless isolated: each in a copy, whose changes \
     are merged into yours.";

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::shares::{beginning, share};
 
-/// The names of the results, and of how long the call took.
+/// The names of the results, of what could not be done as asked, and of how long the call took.
 pub(super) const RESULTS: &str = "results";
+pub(super) const NOTES: &str = "notes";
 pub(super) const DURATION: &str = "totalDurationMs";
 
 /// The bytes of all results together, of one, and of an error.
@@ -63,7 +64,7 @@ pub(super) fn details(report: &SpawnReport, artifacts: &Path) -> Value {
         DURATION: report.ms,
         "usage": usages.sum::<Usage>(),
         "outputPaths": report.subagents.iter().map(path).collect::<Vec<_>>(),
-        "notes": report.notes,
+        NOTES: report.notes,
     })
 }
 

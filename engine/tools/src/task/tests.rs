@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use engine::approvals::ChosenMode;
 use engine::ports::{
     CallOrigin, Caller, CancelLevel, CancelToken, LineSink, Lineage, SpawnCall, SpawnOffer,
     SpawnRefusal, SpawnReport, Spawner, SubagentReport, SubagentStatus, Subagents, ToolOutput,
@@ -78,6 +79,8 @@ fn subagents(spawner: &Arc<Echoes>) -> Subagents {
         model: "fake/x".parse().unwrap(),
         approvals: Approvals::default(),
         mode: ApprovalMode::Ask,
+        chosen: ChosenMode::default(),
+        schema: None,
         pause: None,
         ask: None,
         lineage: Lineage::default(),

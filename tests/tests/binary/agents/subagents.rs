@@ -15,13 +15,18 @@ use tests::sandbox::{Invocation, Sandbox};
 use crate::binary::sandbox;
 
 /// A session in print mode.
-fn session(place: &Sandbox, model: &LoopbackModel, folder: &Path, words: &str) -> Invocation {
+pub(super) fn session(
+    place: &Sandbox,
+    model: &LoopbackModel,
+    folder: &Path,
+    words: &str,
+) -> Invocation {
     let session = place.regatta(folder).words("-p --model").arg(model.route());
     session.arg("--base-url").arg(model.base_url()).words(words).arg(marker("parent"))
 }
 
 /// A call with these items, each of which begins the conversation of its name.
-fn task(ids: &[&str], more: &Value) -> Answer {
+pub(crate) fn task(ids: &[&str], more: &Value) -> Answer {
     let items = ids.iter().map(|id| {
         json!({ "id": id, "description": format!("does {id}"), "assignment": format!("Do it. {}", marker(id)) })
     });
@@ -32,12 +37,12 @@ fn task(ids: &[&str], more: &Value) -> Answer {
     Answer::call("task", &arguments)
 }
 
-fn write(path: &str, content: &str) -> Answer {
+pub(super) fn write(path: &str, content: &str) -> Answer {
     Answer::call("write", &json!({ "path": path, "content": content }))
 }
 
 /// A subagent that writes a file, and yields what is in it.
-fn writer(id: &str) -> Vec<Answer> {
+pub(crate) fn writer(id: &str) -> Vec<Answer> {
     let (path, text) = (format!("{id}.txt"), format!("of {id}\n"));
     vec![write(&path, &text), Answer::yields(&json!({ "summary": format!("wrote {path}") }))]
 }
@@ -370,5 +375,28 @@ fn the_example_of_the_page_about_subagents_does_what_it_says() {
     assert!(typed(1).stdout.contains("4-Italian"));
     drop(typed(2));
     assert_eq!((count(), commands.len()), (0, 3));
+    place.expect_nothing_left(&repository);
+}
+
+#[test]
+fn the_first_requests_of_siblings_are_the_same_up_to_their_assignments_and_small() {
+    let (place, model) = (sandbox(), LoopbackModel::start());
+    let repository = place.repository();
+    let ids = ["One", "Two"];
+    model.talk("parent", steps(vec![task(&ids, &json!({})), Answer::text("all done")]));
+    ids.iter().for_each(|id| model.talk(id, steps(writer(id))));
+    let ended = session(&place, &model, repository.root(), "--approval-mode yolo").run();
+    drop(ended.expect_code(0));
+    let first = |id: &str| {
+        let asked = model.asked(id).remove(0);
+        let text = String::from_utf8(asked.bytes).expect("a request is text");
+        let (before, rest) = text.split_once(&marker(id)).expect("it has its assignment");
+        (before.to_owned(), rest.to_owned())
+    };
+    let [(one, after), (two, other)] = ids.map(first);
+    assert_eq!(one, two);
+    assert_eq!(after, other);
+    let size = one.len() + after.len();
+    assert!(size <= 24_000, "{size} bytes");
     place.expect_nothing_left(&repository);
 }

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use tests::sandbox::Finished;
+
 use crate::binary::sandbox;
 
 #[test]
@@ -72,7 +74,7 @@ fn lines_of_other_programs_that_a_command_reads_itself_lead_to_what_does_the_sam
             "run --exec rustfmt {}",
             &[
                 "`{}` is behind the command",
-                "try: regatta run --each '**/*' --exec 'rustfmt {{item}}'",
+                "try: regatta run --each SPEC --exec 'rustfmt {{item}}'",
             ][..],
         ),
         (
@@ -84,7 +86,7 @@ fn lines_of_other_programs_that_a_command_reads_itself_lead_to_what_does_the_sam
         ("run a/", &["`a/` is a folder, and a TASK is a prompt", "try: "]),
         ("run nowhere/", &["`nowhere/` is not a folder here", "try: "]),
         ("config edit", &["this command only lists settings", "try: "]),
-        ("models list a b", &["this command takes one PATTERN", "try: regatta models"]),
+        ("models list a b", &["this command takes one PATTERN", "try: regatta models a"]),
     ] {
         typed(line).expect_refusal(said);
     }
@@ -96,7 +98,8 @@ fn lines_of_other_programs_that_a_command_reads_itself_lead_to_what_does_the_sam
         ("config get limits.wall", "config limits.wall"),
     ] {
         let (other, own) = (typed(line).expect_code(0), typed(same).expect_code(0));
-        assert_eq!(other.stdout, own.stdout, "{line}");
-        assert!(!own.stdout.is_empty(), "{line}");
+        let both = |done: &Finished| format!("{}{}", done.stdout, done.stderr);
+        assert_eq!(both(&other), both(&own), "{line}");
+        assert!(!both(&own).is_empty(), "{line}");
     }
 }

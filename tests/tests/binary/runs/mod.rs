@@ -35,3 +35,4 @@ mod task_keys;
 mod timing;
 mod verify;
 mod verify_bad_input;
+mod why;

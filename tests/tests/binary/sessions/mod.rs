@@ -10,3 +10,4 @@ mod options;
 pub(super) mod print;
 mod saved;
 mod scripts;
+mod servers;

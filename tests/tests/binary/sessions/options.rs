@@ -132,7 +132,7 @@ fn models_are_listed_without_a_session_and_the_provider_of_a_name_is_that_of_the
     for (words, why) in [
         ("--provider gate --model smol", "`--provider` cannot be used with the role `smol`"),
         ("--provider none --model two", "no provider is called `none`"),
-        ("--provider gate", "`--model <MODEL>` is required"),
+        ("--provider gate", "`--model` is required"),
     ] {
         let refused = ask(words).expect_code(1);
         assert!(refused.stderr.contains(why), "{words}: {refused}");

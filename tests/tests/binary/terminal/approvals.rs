@@ -127,6 +127,34 @@ fn a_write_is_asked_about_its_diff_shown_refused_asked_again_and_allowed_for_the
 }
 
 #[test]
+fn a_model_asks_the_user_who_chooses_an_option_or_none() {
+    let (place, model) = (sandbox(), PacedModel::start());
+    let mut screen = start(&place, &model, 80);
+    screen.press("begin\r");
+    let first = model.next();
+    assert!(first.request["tools"].to_string().contains("\"ask\""), "{}", first.request["tools"]);
+    let options = json!(["SQLite", "Postgres"]);
+    let asked = json!({ "question": "Which database?", "options": options, "recommended": 1 });
+    first.call("ask", &json!({ "questions": [asked] }));
+    let keys = "1 SQLite · 2 Postgres (recommended) · n none of these · d details";
+    screen.until("the question", |text| text.contains(&format!("\nWhich database?\n{keys}")));
+    assert!(!screen.text().contains("allow"), "{}", screen.text());
+    screen.press("2");
+    let answered = model.next();
+    assert!(result(&answered).contains("User selected: Postgres"), "{:?}", result(&answered));
+    answered
+        .call("ask", &json!({ "questions": [{ "question": "And where?", "options": options }] }));
+    screen.until("the next question", |text| text.contains("And where? 1 SQLite"));
+    screen.press(ESC);
+    let answered = model.next();
+    assert!(result(&answered).contains("chose none of these"), "{:?}", result(&answered));
+    answered.answer("all is done");
+    screen.until("the end", |text| text.contains("all is done") && !text.contains("1 SQLite"));
+    screen.press(CTRL_D);
+    assert_eq!(screen.wait().code(), Some(0));
+}
+
+#[test]
 fn always_holds_in_the_next_session_of_the_repository_and_in_no_other_folder() {
     let (place, model) = (sandbox(), PacedModel::start());
     let command = json!({ "command": "make it > made.txt; touch other" });

@@ -7,6 +7,7 @@ mod gc;
 mod gc_faults;
 mod gc_kit;
 mod hostile;
+mod mcp;
 mod pool;
 mod private;
 mod reflink;

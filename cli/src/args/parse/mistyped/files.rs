@@ -76,7 +76,13 @@ pub(super) fn instead_of(words: &[&str]) -> Option<String> {
         return Some(format!("regatta run --exec {}", shell_word(&line)));
     }
     let path = Path::new(word);
-    let found = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let Ok(found) = path.metadata() else {
+        let is_plan = [".toml", ".yaml", ".yml"].iter().any(|end| word.ends_with(end));
+        return is_plan.then(|| format!("regatta run --plan {}", shell_word(word)));
+    };
+    if !found.is_file() {
+        return None;
+    }
     let (name, end) = (path.file_name()?.to_str()?, path.extension().and_then(|end| end.to_str()));
     let exec = |command: &str| Some(format!("regatta run --exec {}", shell_word(command)));
     if let Some((_, command)) = BUILD_FILES.iter().find(|(file, _)| *file == name) {
@@ -141,7 +147,9 @@ mod tests {
             ("a.rs", format!("regatta run --each {at}/a.rs 'What to do with {{{{item}}}}'")),
         ] {
             let path = format!("{at}/{file}");
-            assert_eq!(instead_of(&[&path]), None, "it is not there");
+            let is_plan = instead.contains("--plan") && !file.ends_with(".json");
+            let gone = is_plan.then(|| instead.clone());
+            assert_eq!(instead_of(&[&path]), gone, "it is not there");
             std::fs::write(&path, "").expect("a file can be written");
             assert_eq!(instead_of(&[&path]), Some(instead));
             let list = instead_of(&[&format!("@{path}")]).expect("it is there");

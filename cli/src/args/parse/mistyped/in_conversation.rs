@@ -18,16 +18,26 @@ pub(crate) fn meant_as_command(words: &[&str]) -> Option<String> {
     };
     let (first, rest) = words.split_first()?;
     let grammar = public_grammar();
-    let own = grammar.find_subcommand(first).filter(|command| !command.is_hide_set());
-    let is_below = |word: &str| own.is_some_and(|own| own.find_subcommand(word).is_some());
-    let is_typed = rest.iter().any(|it| it.starts_with('-') || may_be_target(it))
-        || rest.first().is_some_and(|it| is_below(it));
+    let names = command_names();
+    let near = nearest(first, names.iter().map(String::as_str));
+    let found = |name: &str| grammar.find_subcommand(name).filter(|command| !command.is_hide_set());
+    let own = found(first);
+    let meant = own.or_else(|| found(near?));
+    let is_below = |word: &str| meant.is_some_and(|meant| meant.find_subcommand(word).is_some());
+    let is_target = rest.first().is_some_and(|it| may_be_target(it) || is_below(it));
+    let is_typed = is_target || rest.iter().any(|it| it.starts_with('-') || may_be_target(it));
     if own.is_some() {
         let line = std::iter::once("regatta").chain(words.iter().copied()).map(OsString::from);
-        let is_valid = || parse(line).is_ok();
-        return (program || is_typed && is_valid()).then(|| format!("regatta {}", words.join(" ")));
+        let as_typed = format!("regatta {}", words.join(" "));
+        return match parse(line) {
+            _ if program => Some(as_typed),
+            Ok(_) => is_typed.then_some(as_typed),
+            Err(error) => {
+                let hint = error.hints.into_iter().next().filter(|_| is_target)?;
+                hint.starts_with("regatta ").then_some(hint)
+            }
+        };
     }
-    let near = nearest(first, command_names().iter().map(String::as_str)).is_some();
-    let is_meant = is_typed && (near || program) || program && rest.is_empty();
+    let is_meant = is_typed && (near.is_some() || program) || program && rest.is_empty();
     is_meant.then(|| instead_of(words, Path::new(".")).into_iter().next())?
 }

@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::super::{command_names, names_of_runs};
-use super::{ASKS, files, instead_of, is_one_word, typed_options, with_hints, with_targets};
-use crate::args::{RunArgs, elsewhere};
-use crate::elsewhere::may_be_target;
+use super::{
+    ASKS, files, instead_of, is_one_word, typed_from, typed_options, with_hints, with_targets,
+};
+use crate::args::{RunArgs, elsewhere, public_grammar};
+use crate::elsewhere::{TypedLine, may_be_target, split};
 use crate::render::{shell_word, shell_words};
 use regatta::each::NamedPrompt;
 use regatta::error::Error;
@@ -59,6 +61,21 @@ pub(super) fn refuse_run(
     Err(with_hints(error, instead.into_iter().map(others).chain(as_typed), &options))
 }
 
+/// Returns the refusal of a program that was typed behind `run` with options of its own, such as `run ls -la`;
+/// `words` are what stands behind `run`, as far as it has been understood.
+pub(in crate::args::parse) fn refuse_program(words: &[&str], line: &[OsString]) -> Option<Error> {
+    let grammar = public_grammar();
+    let (_, tasks) = split(grammar.find_subcommand("run")?, words);
+    let first = *tasks.first().filter(|first| is_one_word(first))?;
+    if !elsewhere::is_shell_command(first) && !files::is_program(first) {
+        return None;
+    }
+    let typed = typed_from(first, line);
+    let error = Error::usage(format!("`{first}` is a program, and a TASK is a prompt"));
+    let options = TypedLine::of("run", &line[..line.len() - typed.len()]);
+    Some(with_hints(error, instead_of_task(&typed, Path::new(".")), options.options()))
+}
+
 /// Returns what to type in place of one task, with the tasks before and behind it where it is a task, too.
 fn beside_others(hint: String, before: &[&str], behind: &[&str]) -> String {
     let Some(task) = hint.strip_prefix("regatta run '") else { return hint };
@@ -73,5 +90,13 @@ fn instead_of_task(words: &[&str], folder: &Path) -> Vec<String> {
     if names_of_runs().iter().any(|name| name == word) {
         return vec![with_targets(&format!("regatta runs {word}"), rest)];
     }
-    instead_of(words, folder)
+    let mut instead = instead_of(words, folder);
+    // Behind `run`, a program is meant to be run.
+    instead.sort_by_key(|hint| !hint.starts_with("regatta run --exec "));
+    let is_run = |hint: &String| hint.starts_with("regatta run --exec ");
+    let is_command = elsewhere::is_shell_command(word) && !rest.iter().any(|it| may_be_target(it));
+    if is_command && !rest.is_empty() && !instead.first().is_some_and(is_run) {
+        instead.insert(0, format!("regatta run --exec {}", shell_word(&shell_words(words))));
+    }
+    instead
 }

@@ -193,10 +193,10 @@ impl Listener for Heard {
 }
 
 /// Gives a session nothing while it works.
-struct Nobody;
+struct NoInputs;
 
 #[async_trait]
-impl Inputs for Nobody {
+impl Inputs for NoInputs {
     async fn before_request(&self) -> RequestChanges {
         RequestChanges::default()
     }
@@ -352,7 +352,7 @@ fn context<'a>(
         model,
         tools,
         only: None,
-        inputs: &Nobody,
+        inputs: &NoInputs,
         listener,
         limits: limits(),
         compaction: CompactionPolicy::default(),

@@ -29,12 +29,7 @@ impl RunMachine {
                 effects.push(Effect::CancelTask(task.spec.id, level));
             }
         }
-        self.cancel_unstarted(0, effects);
-    }
-
-    /// Cancels the tasks from position `from` on that have not started.
-    pub(super) fn cancel_unstarted(&mut self, from: usize, effects: &mut Vec<Effect>) {
-        let tasks: Vec<_> = self.record.tasks()[from..].iter().map(|task| task.spec.id).collect();
+        let tasks: Vec<_> = self.record.tasks().iter().map(|task| task.spec.id).collect();
         for task in tasks {
             if self.has_not_started(task) {
                 self.finish(task, unstarted(Outcome::Cancelled), effects);

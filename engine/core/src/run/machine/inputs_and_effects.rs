@@ -1,13 +1,10 @@
 //! The inputs and effects of the state machine of a run.
 
-use protocol::{
-    CaptureRef, Captured, EventKind, LedgerEntry, TaskId, TaskName, TaskReport, TaskSpec,
-};
+use protocol::{CaptureRef, Captured, EventKind, LedgerEntry, TaskId, TaskName, TaskReport};
 
-use super::{FinishedChild, RequestId, WaitError, WaitsFor};
+use super::WaitsFor;
 use crate::exit_code::Interruption;
 use crate::ports::{CancelLevel, LandingRequest, Notice};
-use crate::run::AddTasksError;
 use crate::schedule::{QueuedTask, RefusedTask, TaskEnd};
 
 /// An input to the state machine of a run.
@@ -23,22 +20,6 @@ pub enum Input {
     PermitReturned(TaskId),
     /// Cancels the run.
     Cancel(CancelLevel, Interruption),
-    /// Adds tasks to the run.
-    AddTasks {
-        /// Identifies the answer.
-        request: RequestId,
-        /// The running task that adds them, if one does.
-        parent: Option<TaskId>,
-        /// The specifications of the tasks.
-        tasks: Vec<TaskSpec>,
-    },
-    /// A running task waits until the tasks it added have ended.
-    AwaitChildren {
-        /// Identifies the answer.
-        request: RequestId,
-        /// The waiting task.
-        parent: TaskId,
-    },
     /// A task waits for something that is not its work.
     Waits(TaskId, WaitsFor),
     /// A task does not wait for one of these things any more.
@@ -97,10 +78,6 @@ pub enum Effect {
     },
     /// Cancel a running task.
     CancelTask(TaskId, CancelLevel),
-    /// The answer to [`Input::AddTasks`](super::Input::AddTasks).
-    AnswerAddTasks(RequestId, Result<Vec<TaskId>, AddTasksError>),
-    /// The answer to [`Input::AwaitChildren`](super::Input::AwaitChildren).
-    AnswerAwaitChildren(RequestId, Result<Vec<FinishedChild>, WaitError>),
     /// Land work. The landing records its own start and end, which arrive as
     /// [`Input::Recorded`](super::Input::Recorded).
     Land(LandingRequest),

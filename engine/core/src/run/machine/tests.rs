@@ -1,5 +1,6 @@
 //! The course of a run, without a runtime: a test answers each effect as the engine would.
 
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
 use protocol::{ExitCode, Landed, TaskLanding, TaskSpec};
@@ -115,10 +116,6 @@ fn changed(task: &str) -> Box<TaskReport> {
 
 fn failed(class: FailureClass) -> Box<TaskReport> {
     unstarted(Outcome::Failed { failure: Failure::new(class, "no") })
-}
-
-fn add(request: u64, parent: Option<TaskId>, tasks: Vec<TaskSpec>) -> Input {
-    Input::AddTasks { request: RequestId(request), parent, tasks }
 }
 
 #[test]
@@ -284,130 +281,6 @@ fn the_end_of_one_task_cancels_the_rest_where_that_was_asked_for() {
 }
 
 #[test]
-fn added_tasks_are_queued_when_the_ledger_has_them_and_the_run_lands_after_them() {
-    let mut play = Play::begin(run(&["one"]));
-    play.write();
-    play.start(0);
-    let added = spec("two", &["one"]);
-    let (one, two) = (play.id(0), added.id);
-    play.tell(add(1, Some(one), vec![added]));
-    play.tell(Input::TaskEnded(one, changed("one")));
-    assert_eq!(play.announced.len(), 3, "run, task and its start");
-    let effects = play.write();
-    let answer = Effect::AnswerAddTasks(RequestId(1), Ok(vec![two]));
-    assert_eq!(effects[0], answer);
-    let [_, Effect::Enqueue(entries), Effect::Dequeue(..)] = &effects[..] else {
-        panic!("nothing lands: {effects:?}");
-    };
-    assert_eq!((entries[0].task, entries[0].depends_on.as_slice()), (two, &[one][..]));
-    assert_eq!(play.machine.record().tasks()[1].parent, Some(one));
-    play.start(1);
-    let effects = play.end(1, changed("two"));
-    let Some(Effect::Land(request)) = effects.last() else { panic!("{effects:?}") };
-    assert_eq!(request.tasks.len(), 2);
-}
-
-#[test]
-fn tasks_that_do_not_fit_are_not_added() {
-    let mut play = Play::begin(run(&["one"]));
-    play.write();
-    let one = play.id(0);
-    let mut refuse = |input| -> AddTasksError {
-        play.tell(input);
-        match play.write().pop() {
-            Some(Effect::AnswerAddTasks(_, Err(error))) => error,
-            other => panic!("{other:?}"),
-        }
-    };
-    let child = || vec![spec("child", &[])];
-    assert_eq!(refuse(add(1, Some(one), child())), AddTasksError::ParentNotRunning);
-    let taken = refuse(add(2, None, vec![spec("ONE", &[])]));
-    assert!(matches!(taken, AddTasksError::NameTaken(_)), "{taken}");
-    let twice = refuse(add(3, None, vec![spec("x", &[]), spec("X", &[])]));
-    assert!(matches!(twice, AddTasksError::NameTaken(_)), "{twice}");
-    let again = TaskSpec { id: one, ..spec("again", &[]) };
-    assert!(matches!(refuse(add(4, None, vec![again])), AddTasksError::Known(_)));
-    let unknown = refuse(add(5, None, vec![spec("x", &["nobody"])]));
-    assert!(unknown.to_string().contains("`nobody`, which is not a task"), "{unknown}");
-    let circle = refuse(add(6, None, vec![spec("x", &["y"]), spec("y", &["x"])]));
-    assert!(circle.to_string().contains("circle"), "{circle}");
-    refuse_when_ending(play);
-}
-
-fn refuse_when_ending(mut play: Play) {
-    play.tell(Input::Cancel(CancelLevel::Gently, Interruption::Interrupt));
-    play.write();
-    play.tell(add(7, None, vec![spec("late", &[])]));
-    let answer = Effect::AnswerAddTasks(RequestId(7), Err(AddTasksError::Ending));
-    assert_eq!(play.write(), [answer]);
-    assert_eq!(play.machine.record().tasks().len(), 1);
-}
-
-#[test]
-fn tasks_whose_entry_is_under_way_when_the_run_is_cancelled_are_cancelled_too() {
-    let mut play = Play::begin(run(&["one"]));
-    play.write();
-    play.start(0);
-    play.tell(add(1, None, vec![spec("two", &[])]));
-    play.tell(Input::Cancel(CancelLevel::Gently, Interruption::Interrupt));
-    play.write();
-    let two = &play.machine.record().tasks()[1];
-    assert_eq!(two.report().map(|report| &report.outcome), Some(&Outcome::Cancelled));
-}
-
-#[test]
-fn a_parent_that_waits_lends_its_permit_until_its_children_have_ended() {
-    let mut play = Play::begin(run(&["parent"]));
-    play.write();
-    play.start(0);
-    let parent = play.id(0);
-    let wait = |request| Input::AwaitChildren { request: RequestId(request), parent };
-    play.tell(wait(1));
-    let nobody = Effect::AnswerAwaitChildren(RequestId(1), Ok(Vec::new()));
-    assert_eq!(play.write(), [nobody], "it has no children");
-    play.tell(add(2, Some(parent), vec![spec("child", &[])]));
-    play.write();
-    play.tell(wait(3));
-    assert_eq!(play.write(), [Effect::LendPermit(parent)]);
-    play.start(1);
-    let effects = play.end(1, changed("child"));
-    assert_eq!(
-        effects,
-        [Effect::ReclaimPermit(parent), Effect::Dequeue(play.id(1), TaskEnd::Succeeded)]
-    );
-    play.tell(Input::PermitReturned(parent));
-    let effects = play.write();
-    let [Effect::AnswerAwaitChildren(RequestId(3), Ok(ended))] = &effects[..] else {
-        panic!("{effects:?}");
-    };
-    assert_eq!((ended[0].task.as_str(), &ended[0].report), ("child", &*changed("child")));
-
-    play.end(0, changed("parent"));
-    play.tell(wait(4));
-    let over = Effect::AnswerAwaitChildren(RequestId(4), Err(WaitError::NotRunning));
-    assert_eq!(play.write(), [over]);
-}
-
-#[test]
-fn a_parent_that_ends_while_it_waits_takes_nothing_back() {
-    let mut play = Play::begin(run(&["parent"]));
-    play.write();
-    play.start(0);
-    let parent = play.id(0);
-    play.tell(add(1, Some(parent), vec![spec("child", &[])]));
-    play.tell(Input::AwaitChildren { request: RequestId(2), parent });
-    play.write();
-    play.tell(Input::AwaitChildren { request: RequestId(3), parent });
-    assert_eq!(play.write(), [Effect::LendPermit(parent)]);
-    let effects = play.end(0, failed(FailureClass::Timeout));
-    let refused = Effect::AnswerAwaitChildren(RequestId(3), Err(WaitError::NotRunning));
-    assert!(effects.contains(&refused), "{effects:?}");
-    play.start(1);
-    let effects = play.end(1, changed("child"));
-    assert!(!effects.contains(&Effect::ReclaimPermit(parent)), "{effects:?}");
-}
-
-#[test]
 fn a_task_that_asks_lends_its_permit_unless_as_many_do_as_may_run_and_goes_on_with_a_permit() {
     let mut record = run(&["one", "two", "three"]);
     record.spec.jobs = NonZeroUsize::MIN;
@@ -473,7 +346,6 @@ fn what_the_ledger_does_not_have_is_not_started_and_what_was_begun_is_seen_throu
     play.write();
     play.start(0);
     play.tell(Input::Admitted(play.id(1)));
-    play.tell(add(1, None, vec![spec("three", &[])]));
     play.tell(Input::Cancel(CancelLevel::Gently, Interruption::Terminate));
     play.tell(Input::TaskEnded(play.id(0), changed("one")));
     let mut others = Vec::new();
@@ -483,8 +355,7 @@ fn what_the_ledger_does_not_have_is_not_started_and_what_was_begun_is_seen_throu
             other => others.push(other),
         }
     }
-    let refused = Effect::AnswerAddTasks(RequestId(1), Err(AddTasksError::Ending));
-    assert!(others.contains(&refused) && others.contains(&Effect::ReleaseWorkspaces), "{others:?}");
+    assert!(others.contains(&Effect::ReleaseWorkspaces), "{others:?}");
     assert!(!others.iter().any(|effect| matches!(effect, Effect::StartTask { .. })));
     let ends = |event: &&EventKind| matches!(event, EventKind::TaskFinished { .. });
     assert_eq!(play.announced.iter().filter(ends).count(), 2);
@@ -586,22 +457,15 @@ fn a_run_that_is_taken_up_again_goes_on_with_what_had_not_ended() {
 
 #[test]
 fn a_task_whose_work_has_ended_makes_room_unless_its_end_decides_what_is_next() {
-    let mut play = Play::begin(run(&["parent", "other"]));
+    let mut play = Play::begin(run(&["one", "other"]));
     play.write();
-    let (parent, other) = (play.id(0), play.id(1));
+    let other = play.id(1);
     play.tell(Input::WorkEnded(other));
     assert_eq!(play.write(), [], "it does not run");
     play.start(0);
     play.start(1);
     play.tell(Input::WorkEnded(other));
     assert_eq!(play.write(), [Effect::ReleasePermit(other)]);
-    play.tell(add(1, Some(parent), vec![spec("child", &[])]));
-    play.write();
-    play.tell(Input::AwaitChildren { request: RequestId(2), parent });
-    play.write();
-    play.start(2);
-    play.tell(Input::WorkEnded(play.id(2)));
-    assert_eq!(play.write(), [], "its parent is the next to go on");
 
     let mut play = Play::new(with(OnFailure::CancelTheRest, &["one", "two"]));
     play.tell(Input::Begin(Vec::new()));

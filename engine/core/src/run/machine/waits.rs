@@ -100,10 +100,7 @@ impl Waits {
     /// Handles the return of the permit of a task.
     pub(super) fn resumed(&mut self, task: TaskId, effects: &mut Vec<Effect>) {
         let Some(wait) = self.0.get_mut(&task) else { return };
-        // A permit that was not requested here returns because the children of the task have ended.
-        if wait.permit == Permit::Requested {
-            effects.push(Effect::Continue(task));
-        }
+        effects.push(Effect::Continue(task));
         wait.permit = Permit::Held;
         if wait.is_over() {
             self.0.remove(&task);

@@ -43,7 +43,6 @@ fn entries_of_other_runs_and_tasks_change_nothing() {
     let entries = [
         started(&other, 0),
         finished(&other, 0, done(None)),
-        LedgerEntry::TasksAdded { run: id, parent: None, tasks: vec![spec("two", &[])] },
         LedgerEntry::LandingStarted { run: id, landing: None },
         LedgerEntry::RunInterrupted { run: id },
     ];
@@ -55,17 +54,18 @@ fn entries_of_other_runs_and_tasks_change_nothing() {
 }
 
 #[test]
-fn added_tasks_come_after_those_there_were_and_may_build_on_them() {
-    let mut run = run_of(vec![spec("last", &["first"]), spec("first", &[])]);
-    let tasks = vec![spec("child", &["other", "last"]), spec("other", &[])];
-    let parent = Some(id(&run, 1));
-    run.apply(&LedgerEntry::TasksAdded { run: run.spec.id, parent, tasks });
+fn predecessors_come_first_also_where_they_are_declared_last() {
+    let mut run = run_of(vec![
+        spec("last", &["first"]),
+        spec("first", &[]),
+        spec("child", &["other", "last"]),
+        spec("other", &[]),
+    ]);
     let names = |tasks: Vec<&TaskRecord>| -> Vec<String> {
         tasks.into_iter().map(|task| task.spec.name.to_string()).collect()
     };
     assert_eq!(names(run.tasks().iter().collect()), ["last", "first", "child", "other"]);
     assert_eq!(names(run.tasks_in_order()), ["first", "last", "other", "child"]);
-    assert_eq!((run.tasks()[1].parent, run.tasks()[2].parent), (None, parent));
 
     for (at, name) in [(1, "first"), (0, "last"), (3, "other")] {
         let report = done(Some(captured(name, u64::from(name != "last"))));

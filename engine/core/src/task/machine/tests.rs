@@ -36,7 +36,7 @@ fn task_with(contract: YieldContract, change: ChangeDemand, restarts: usize) -> 
         limits: TaskLimits { wall: Duration::from_secs(60), ..TaskLimits::default() },
         needs: protocol::TaskNeeds::default(),
     };
-    let mut record = TaskRecord::queued(spec, None);
+    let mut record = TaskRecord::queued(spec);
     let (run, task) = (RunId::generate(), record.spec.id);
     record.apply(&LedgerEntry::TaskStarted { run, task, attempt: 1 });
     let restarts = RestartBudget { restarts, window: Duration::from_secs(600) };

@@ -59,6 +59,7 @@ fn a_fork_has_a_new_header_every_entry_as_it_was_and_the_artifacts() {
     let artifacts = artifacts_of(&place.old());
     fs::create_dir_all(artifacts.join("sub")).unwrap();
     fs::write(artifacts.join("sub/0.bash.log"), "x").unwrap();
+    fs::write(artifacts.join("calls.log"), "{}\n").unwrap();
     let to = place.new_log();
     let name = to.file_name().unwrap().to_str().unwrap();
     assert_eq!(name, format!("2026-01-02T03-04-05-678Z_{}.jsonl", place.header.id.uuid()));
@@ -72,6 +73,7 @@ fn a_fork_has_a_new_header_every_entry_as_it_was_and_the_artifacts() {
     assert_eq!((&header["title"], &header["titleSource"]), (&json!("T"), &json!("user")));
     let copied = artifacts_of(&to).join("sub/0.bash.log");
     assert_eq!(fs::read_to_string(copied).unwrap(), "x");
+    assert!(!artifacts_of(&to).join("calls.log").exists(), "its calls do not run there");
     assert_eq!(fs::read_to_string(place.old()).unwrap(), FILE);
     // What is there is never written over.
     assert!(matches!(fork(&place.old(), &to, &place.header), Err(ForkError::Write { .. })));
