@@ -23,7 +23,7 @@ After a run:
   regatta models, login      the models, and the keys of their providers
 
 Options of every command: --repo DIR, --json, -q, -v, --color, --progress
---help lists all commands and options; regatta COMMAND -h has those of one
+--help lists all commands and session options; regatta COMMAND -h those of one
 ";
 
 pub(super) const ROOT: &str = "\

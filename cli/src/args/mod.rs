@@ -3,6 +3,7 @@
 mod agents;
 mod approval_mode;
 mod commands;
+mod displayed_grammar;
 mod elsewhere;
 mod globals;
 mod help_text;
@@ -27,6 +28,7 @@ pub use agents::AgentsArgs;
 pub use commands::{ApplyArgs, ConflictsArgs, DemoArgs, DiffArgs, DiscardArgs, LogsArgs, UndoArgs};
 pub use commands::{Arguments, Command, CompletionsArgs, HelpArgs, ManArgs, SchemaArgs};
 pub use commands::{OnlyOutcome, ResultsArgs, ResultsForm, TargetArgs};
+pub use displayed_grammar::{completion_grammar, displayed_grammar};
 #[cfg(feature = "tui")]
 pub(crate) use elsewhere::is_shell_command;
 pub(crate) use elsewhere::{CommandKind, option as instead_of_option};

@@ -3,7 +3,7 @@
 use clap::ArgAction;
 
 /// The commands in the order of `regatta -h`: by the course of a run.
-const COMMANDS: &str = "run runs results logs why diff conflicts show apply discard undo gc agents mcp models login \
+pub(super) const COMMANDS: &str = "run runs results logs why diff conflicts show apply discard undo gc agents mcp models login \
      logout gates trust config demo schema completions man help";
 
 /// The options of a command below one heading, in their order. Those after `|` are left out of `-h`.
@@ -63,7 +63,7 @@ pub(super) fn grouped(grammar: clap::Command) -> clap::Command {
 }
 
 /// Changes the command to which `path` leads.
-fn at(
+pub(super) fn at(
     grammar: clap::Command,
     path: &[&'static str],
     change: &dyn Fn(clap::Command) -> clap::Command,

@@ -11,6 +11,7 @@ use config::nearest;
 
 use self::instead::{completed, lines_instead, near_value, other_lines};
 use self::launch_line::{LAUNCH, with_launch};
+use super::displayed_grammar::displayed_grammar;
 use super::help_text;
 use super::option_groups::grouped;
 use super::{Arguments, Command};
@@ -53,9 +54,12 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Parsed, Error> 
         return Ok(Parsed::Text(help));
     }
     if let [_program, word] = line.as_slice()
-        && word == "-h"
+        && (word == "-h" || word == "--help")
     {
-        return Ok(Parsed::Text(help_text::DAILY.to_owned()));
+        return Ok(Parsed::Text(match word == "-h" {
+            true => help_text::DAILY.to_owned(),
+            false => help_of(&[]).unwrap_or_default(),
+        }));
     }
     let grammar = grammar();
     let mut line = with_launch(&grammar, line);
@@ -133,8 +137,7 @@ fn refuse_several_repositories(arguments: &Arguments) -> Result<(), Error> {
 /// there is no such command.
 #[must_use]
 pub fn help_of(path: &[String]) -> Option<String> {
-    let mut command = grammar();
-    command.build();
+    let mut command = displayed_grammar();
     let mut found = &mut command;
     for name in path {
         found = found.find_subcommand_mut(name).filter(|command| has_help(command))?;

@@ -11,7 +11,7 @@ use super::context::{Out, print_json, write_text};
 use super::dispatch::folder;
 use super::note::note;
 use crate::args::{AgentsArgs, Form, Globals};
-use crate::render::{agent_notes, agent_table, agent_text, one_line};
+use crate::render::{agent_notes, agent_table, agent_text, one_line, wrapped};
 
 /// Lists the agents, or shows one.
 ///
@@ -39,7 +39,10 @@ fn print(
             let agent = agent.ok_or_else(|| unknown(name, &catalog))?;
             match form {
                 Form::Json => print_json(out, agent)?,
-                Form::Text => write_text(out, &agent_text(agent))?,
+                Form::Text => {
+                    let text = wrapped(&agent_text(agent), out.room());
+                    write_text(out, &text)?;
+                }
             }
         }
         (None, Form::Json) => print_json(out, &catalog)?,

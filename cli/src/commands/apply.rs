@@ -11,7 +11,6 @@ use super::context::{CommandContext, Out, say};
 use super::landable_text::{landable, not_ready, notes, nothing_of_kind};
 use super::landing_notices::print_notice;
 use super::target;
-use super::task_rows::labels_of;
 use crate::args::{ApplyArgs, Execution, Form};
 use crate::process;
 use crate::render::{conflicts_text, count, unverified, unverified_text};
@@ -114,7 +113,7 @@ async fn land(
     }
     for row in &work.chosen {
         if let Some(failed) = unverified(row.landing.as_ref()) {
-            let (name, why) = (&row.name, unverified_text(failed, &labels_of(&target.tasks)));
+            let (name, why) = (&row.name, unverified_text(failed));
             process::notify(&format!("note: {name} lands unverified: {why}"));
         }
     }
@@ -126,7 +125,7 @@ async fn land(
         error => refused(error),
     })?;
     let gone = work.gone_names();
-    apply_output::print_landing(context, &target.run.name, &report, &target.tasks, &gone, out)?;
+    apply_output::print_landing(context, &target.run.name, &report, &gone, out)?;
     if context.view.form == Form::Text {
         for lines in notes(context, target, (&work, uncompared.as_ref())) {
             process::notify(&format!("note: {}", lines.join("; ")));
@@ -144,7 +143,7 @@ fn not_landed(context: &CommandContext, target: &Target, error: LandError) -> Er
     let usage = Error::usage(error.to_string());
     match error {
         LandError::ConflictsAgain { task, conflicts } => {
-            let conflicts = conflicts_text(&conflicts, &labels_of(&target.tasks));
+            let conflicts = conflicts_text(&conflicts);
             usage
                 .because(format!("the tree has other changes: {conflicts}"))
                 .hint(context.hints.command(&format!("diff {task}")))
@@ -200,7 +199,7 @@ fn nothing_to_land(
     match (context.view.form, unfinished.first()) {
         (Form::Json, _) => {
             let report = LandingReport::default();
-            apply_output::print_landing(context, name, &report, &[], &work.gone_names(), out)?;
+            apply_output::print_landing(context, name, &report, &work.gone_names(), out)?;
         }
         (Form::Text, _) if !notes.is_empty() => say(out, &notes.join("\n"))?,
         (Form::Text, None) => say(out, &nothing_left(target))?,

@@ -7,12 +7,11 @@ use serde::Serialize;
 use store::TaskRow;
 
 use crate::args::Form;
-use crate::commands::context::{ALL, CommandContext, Out, print_json, say};
+use crate::commands::context::{CommandContext, Out, print_json, say};
 use crate::commands::planned_programs::PlannedFile;
-use crate::commands::task_rows::labels_of;
 use crate::commands::undo_output::named;
 use crate::render::{
-    Labels, Meaning, OutputWidth, changed_lines, conflicts_text, count, folded_lines, landed_text,
+    ALL, Meaning, OutputWidth, changed_lines, conflicts_text, count, folded_lines, landed_text,
     left_text, one_line, settled_text, shorten, unverified_text, width,
 };
 use regatta::error::Error;
@@ -38,13 +37,12 @@ struct DryRunDocument<'a> {
     would_resolve: &'a [PlannedFile],
 }
 
-/// Prints what a landing of tasks in `rows` did. The work of the tasks in `gone` has landed before,
+/// Prints what a landing did. The work of the tasks in `gone` has landed before,
 /// and was thrown away since.
 pub(super) fn print_landing(
     context: &CommandContext,
     run: &RunName,
     report: &LandingReport,
-    rows: &[TaskRow],
     gone: &[&TaskName],
     out: Out<'_>,
 ) -> Result<(), Error> {
@@ -52,13 +50,12 @@ pub(super) fn print_landing(
         let lines = LandingDocument { run, tasks: &report.tasks, gone };
         return print_json(out, &lines);
     }
-    let labels = labels_of(rows);
     let lines = report.tasks.iter().map(|TaskLanding { task, landed, settled }| {
         let (meaning, [word, _]) = outcome_words(landed);
         let settled = settled_text(settled);
         let is_alone = !settled.is_empty() || has_joined(landed);
-        let note = joined_notes([note(landed, &labels), settled]);
-        Line { task: labels(task), meaning, word, note, is_alone }
+        let note = joined_notes([note(landed), settled]);
+        Line { task: task.to_string(), meaning, word, note, is_alone }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
     let is_landed = |task: &TaskLanding| {
@@ -88,7 +85,6 @@ pub(super) fn print_dry_run(
             DryRunDocument { run, would_land, tasks: &report.tasks, would_resolve: planned };
         return print_json(out, &lines);
     }
-    let labels = labels_of(rows);
     let lines = report.tasks.iter().map(|TaskLanding { task, landed, settled }| {
         let (meaning, [_, word]) = outcome_words(landed);
         let row = rows.iter().find(|row| row.name == *task);
@@ -110,12 +106,12 @@ pub(super) fn print_dry_run(
                     changed_lines(changes)
                 )
             }
-            _ => note(landed, &labels),
+            _ => note(landed),
         };
         let settled = settled_text(settled);
         let is_alone = !settled.is_empty() || has_joined(landed);
         let note = joined_notes([note, settled]);
-        Line { task: labels(task), meaning, word, note, is_alone }
+        Line { task: task.to_string(), meaning, word, note, is_alone }
     });
     table(context, &lines.collect::<Vec<_>>(), out)?;
     let mut writers: BTreeMap<&str, Vec<RepoPath>> = BTreeMap::new();
@@ -124,7 +120,7 @@ pub(super) fn print_dry_run(
     }
     for (by, paths) in writers {
         let most = context.view.most_listed();
-        let (files, named) = (count(paths.len(), "file"), named(&paths, most));
+        let (files, named) = (count(paths.len(), "file"), named(&paths, most, ALL));
         say(out, &format!("{files} would be written by {by}: {named}"))?;
     }
     Ok(())
@@ -199,15 +195,15 @@ fn outcome_words(landed: &Landed) -> (Meaning, [&'static str; 2]) {
     }
 }
 
-fn note(landed: &Landed, labels: Labels<'_>) -> String {
+fn note(landed: &Landed) -> String {
     match landed {
         Landed::Landed { branch, joined } => landed_text(branch.as_deref(), joined),
         Landed::Unchanged => "all of it is in the tree already".to_owned(),
-        Landed::Conflicted { conflicts } => conflicts_text(conflicts, labels),
+        Landed::Conflicted { conflicts } => conflicts_text(conflicts),
         Landed::Unwritten { message } => message.clone(),
-        Landed::Unverified(unverified) => unverified_text(unverified, labels),
+        Landed::Unverified(unverified) => unverified_text(unverified),
         Landed::Waiting { on } => {
-            let on: Vec<_> = on.iter().map(labels).collect();
+            let on: Vec<_> = on.iter().map(ToString::to_string).collect();
             format!("builds on {}, which does not land", on.join(", "))
         }
         Landed::TakenBack { left } => left_text(left),

@@ -8,7 +8,7 @@ use crate::args::LaunchArgs;
 
 const YOLO: &str = "--approval-mode yolo runs what no rule denies";
 
-/// Returns the line of a session that no one can be asked in.
+/// Returns the line of a session that cannot ask questions.
 pub(super) fn of_session(args: &LaunchArgs, mode: ApprovalMode) -> Option<String> {
     let tools = args.allowed_tools();
     let is_asked = tools.is_none_or(|names| names.iter().any(|name| !Builtins::only_reads(name)));
@@ -37,7 +37,7 @@ pub(super) fn of_run(spec: &RunSpec, answerer: Answerer) -> Option<String> {
 
 fn refused(mode: ApprovalMode) -> Option<String> {
     let calls = asked_about(mode)?;
-    Some(format!("note: no one can be asked here, so {calls} will be refused ({YOLO})"))
+    Some(format!("note: questions cannot be asked here, so {calls} will be refused ({YOLO})"))
 }
 
 /// Returns what a mode asks about.
@@ -93,8 +93,8 @@ mod tests {
         let (ask, yolo) = (Some(ApprovalMode::Ask), Some(ApprovalMode::Yolo));
         for (isolation, mode, answerer, said) in [
             (place, None, Answerer::Client, "changes of files and commands are asked about"),
-            (place, None, Answerer::None, "no one can be asked here"),
-            (copy, ask, Answerer::None, "no one can be asked here"),
+            (place, None, Answerer::None, "questions cannot be asked here"),
+            (copy, ask, Answerer::None, "questions cannot be asked here"),
             (place, ask, Answerer::Client, ""),
             (place, yolo, Answerer::None, ""),
             (copy, None, Answerer::None, ""),

@@ -108,7 +108,7 @@ async fn no_line_is_longer_than_a_terminal_of_80_columns_but_for_a_command_to_co
         .filter_map(|row| Some(TaskLanding::of(row.name.clone(), row.landing.clone()?)));
     let report = protocol::LandingReport { tasks: landings.collect() };
     let (name, rows) = (&found.run.name, &found.tasks);
-    print("apply", &mut |out| apply_output::print_landing(context, name, &report, rows, &[], out));
+    print("apply", &mut |out| apply_output::print_landing(context, name, &report, &[], out));
     print("apply --dry-run", &mut |out| {
         apply_output::print_dry_run(context, name, (&report, &[]), rows, out)
     });

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::target;
-use super::task_rows::{label, labels_of, table_row};
+use super::task_rows::table_row;
 use crate::args::{ConflictsArgs, Form, option_text};
 use crate::render::{
     Meaning, OutputWidth, one_line, other_side_text, reason_text, shell_word, three_way_lines,
@@ -35,18 +35,16 @@ pub fn run(
     out: Out<'_>,
 ) -> Result<ExitCode, Error> {
     let target = target::find(context, &args.target)?;
-    let labels = labels_of(&target.tasks);
     let unlanded = unlanded_work(&target);
     let conflicts = unlanded.conflicts.into_iter().map(|open| ConflictEntry {
         task: &open.row.name,
-        label: label(open.row),
-        with: other_side_text(open.conflict, &labels),
+        with: other_side_text(open.conflict),
         conflict: open.conflict,
         open,
     });
     let kept = unlanded.kept.into_iter().map(|row| {
-        let why = table_row(&target.run, row, &labels).outcome.note;
-        KeptEntry { task: &row.name, label: label(row), why }
+        let why = table_row(&target.run, row).outcome.note;
+        KeptEntry { task: &row.name, why }
     });
     let listed = ConflictsDocument {
         run: &target.run.name,
@@ -79,9 +77,7 @@ struct ConflictsDocument<'a> {
 #[derive(Serialize)]
 struct ConflictEntry<'a> {
     task: &'a TaskName,
-    #[serde(skip)]
-    label: String,
-    /// What this task conflicts with: the label of another task, or an edit of the user.
+    /// What this task conflicts with: another task, or an edit of the user.
     #[serde(skip)]
     with: Option<String>,
     #[serde(flatten)]
@@ -94,8 +90,6 @@ struct ConflictEntry<'a> {
 #[derive(Serialize)]
 struct KeptEntry<'a> {
     task: &'a TaskName,
-    #[serde(skip)]
-    label: String,
     why: String,
 }
 
@@ -106,12 +100,11 @@ impl ConflictsDocument<'_> {
             OutputWidth::Columns(columns) => columns.saturating_sub(INDENT.len()),
             OutputWidth::Pipe => usize::MAX,
         };
-        for ConflictEntry { label, with, conflict, .. } in &self.conflicts {
+        for ConflictEntry { task, with, conflict, .. } in &self.conflicts {
             let path = one_line(&conflict.path.to_string());
             let path = context.view.palette.paint(Meaning::Kept, &path);
-            let with = with.as_ref().map(|other| format!(", with {other}"));
-            let reason = reason_text(conflict.reason);
-            lines.push(format!("{label}  {path}  {reason}{}", with.unwrap_or_default()));
+            let with = with.as_ref().map(|other| format!("with {other}: ")).unwrap_or_default();
+            lines.push(format!("{task}  {path}  {with}{}", reason_text(conflict.reason)));
             if conflict.reason == ConflictReason::Encoding {
                 let fault = context.runs.captured.encoding_fault(&conflict.path);
                 lines.extend(fault.map(|fault| format!("    {}", one_line(&fault))));
@@ -127,8 +120,8 @@ impl ConflictsDocument<'_> {
                 lines.extend(hunks.into_iter().map(|line| format!("{INDENT}{line}")));
             }
         }
-        for KeptEntry { label, why, .. } in &self.kept {
-            lines.push(format!("{label}  kept: {why}"));
+        for KeptEntry { task, why } in &self.kept {
+            lines.push(format!("{task}  kept: {why}"));
         }
         if lines.is_empty() {
             return format!("nothing conflicts in run {}", self.run);

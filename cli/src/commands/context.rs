@@ -54,9 +54,6 @@ impl CommandContext {
     }
 }
 
-/// How to see the lines that are folded where `--verbose` unfolds them.
-pub(super) const ALL: &str = "-v lists all";
-
 /// Where a command writes its result.
 pub trait Output: Write {
     /// Returns the maximum length of a line.

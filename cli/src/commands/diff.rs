@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::target;
-use super::task_rows::{NAMES, label, table_row};
+use super::task_rows::table_row;
 use crate::args::{DiffArgs, Form, Verbosity};
 use crate::process;
 use crate::render::{
@@ -44,10 +44,10 @@ pub fn run(context: &CommandContext, args: &DiffArgs, out: Out<'_>) -> Result<Ex
     }
     let is_several = target.kind == TargetKind::Run || target.tasks.len() > 1;
     let heading = |row, files: &[ChangedFile]| {
-        let outcome = table_row(&target.run, row, NAMES).outcome.word;
+        let outcome = table_row(&target.run, row).outcome.word;
         let sum = ChangedFile::sum(files);
         let (files, lines) = (count(sum.files, "file"), changed_lines(sum));
-        let line = format!("{} · {outcome} · {files} · {lines}", label(row));
+        let line = format!("{} · {outcome} · {files} · {lines}", row.name);
         TaskHeading { outcome, line }
     };
     if args.stat {

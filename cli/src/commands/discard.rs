@@ -4,11 +4,10 @@ use protocol::{CaptureRef, ExitCode, RunName, TaskName};
 use serde::Serialize;
 use store::TaskRow;
 
-use super::context::{ALL, CommandContext, Out, print_json, say};
+use super::context::{CommandContext, Out, print_json, say};
 use super::target;
-use super::task_rows::label;
 use crate::args::{DiscardArgs, Execution, Form};
-use crate::render::{changed_lines, count, folded_lines};
+use crate::render::{ALL, changed_lines, count, folded_lines};
 use regatta::error::Error;
 use regatta::runs::{self, Discarded, Resolution, Target, TargetKind, has_landed, kept_reason};
 
@@ -94,7 +93,7 @@ fn print(
             || resolutions.iter().any(|of| *of.task == row.name);
         if !is_gone {
             let nothing = format!("{:width$}", "nothing", width = verb.len());
-            say(out, &format!("{nothing}  {}  {}", label(row), why_none(row)))?;
+            say(out, &format!("{nothing}  {}  {}", row.name, why_none(row)))?;
         }
     }
     if gone.iter().any(|gone| has_landed(gone.row)) {
@@ -106,7 +105,7 @@ fn print(
 /// Returns a line for each work. Many are folded, unless details are asked for.
 fn work_lines(context: &CommandContext, verb: &str, gone: &[DiscardedWork<'_>]) -> Vec<String> {
     let line = |DiscardedWork { row, .. }: &DiscardedWork<'_>| {
-        let task = label(row);
+        let task = &row.name;
         let changes = row.captured.as_ref().map(|captured| captured.changes).unwrap_or_default();
         let size = format!("{} {}", count(changes.files, "file"), changed_lines(changes));
         let is_only = kept_reason(row).is_some();

@@ -9,7 +9,7 @@ use protocol::{RunSpec, WorkspaceKind};
 use super::context::{Output as _, print_json, say};
 use super::note::note;
 use crate::args::{Form, Globals};
-use crate::render::fallback_note;
+use crate::render::{fallback_note, most_listed};
 use crate::resolve::listing;
 use regatta::app_context::{AppContext, isolation_places};
 use regatta::error::Error;
@@ -39,7 +39,7 @@ pub(super) async fn print(
     match globals.form() {
         Form::Text => {
             let mut out = io::stdout();
-            let text = listing(spec)?.text(out.room());
+            let text = listing(spec)?.text(out.room(), most_listed(globals.verbosity()));
             say(&mut out, text.trim_end())
         }
         Form::Json => print_json(&mut io::stdout(), &listing(spec)?),

@@ -29,7 +29,7 @@ fn text(topic: &[String]) -> Result<String, Error> {
         }
         let commands = command_names().join(", ");
         error
-            .because(format!("the topics are exit-codes and the commands: {commands}"))
+            .because(format!("the topics are `exit-codes` and the names of commands: {commands}"))
             .hint("regatta help exit-codes")
             .hint("regatta --help")
     })
@@ -85,7 +85,7 @@ mod tests {
         let error = said(&["sailing"]).unwrap_err().to_string();
         assert!(error.starts_with("error: no help for `sailing`\n"), "{error}");
         assert!(
-            error.contains("the topics are exit-codes and the commands: demo, run, "),
+            error.contains("the topics are `exit-codes` and the names of commands: demo, run, "),
             "{error}"
         );
     }

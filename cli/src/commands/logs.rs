@@ -17,13 +17,13 @@ use super::context::{CommandContext, Out, print_json, say, write_text};
 use super::runs::why_it_failed;
 use super::setup_logs::{SetupLog, setup_logs, show_setup};
 use super::target;
-use super::task_rows::{NAMES, label, table_row};
+use super::task_rows::table_row;
 use super::verify_logs::{VerifyLog, show_verification, verify_log};
 use crate::args::{Form, LogsArgs};
 use crate::process;
 use crate::render::{
-    CommandFinder, Meaning, View, duration, one_line, retry_time_note, shell_word, transcript,
-    usage_details, visible_line,
+    ALL, CommandFinder, Meaning, View, count, duration, one_line, retry_time_note, shell_word,
+    transcript, usage_details, visible_line,
 };
 use regatta::error::{Error, ErrorKind};
 
@@ -71,14 +71,28 @@ fn run(context: &CommandContext, args: &LogsArgs, out: Out<'_>) -> Result<ExitCo
         print_json(out, &logs?)?;
         return Ok(ExitCode::Success);
     }
-    for (at, row) in target.tasks.iter().enumerate() {
+    let (idle, begun): (Vec<_>, Vec<_>) = target.tasks.iter().partition(|row| never_began(row));
+    let is_folded = idle.len() > context.view.most_listed();
+    let shown = if is_folded { begun } else { target.tasks.iter().collect() };
+    for (at, row) in shown.into_iter().enumerate() {
         if at > 0 {
             say(out, "")?;
         }
         show(context, run, row, out)?;
         show_verification(context, row, out)?;
     }
+    if is_folded {
+        say(
+            out,
+            &format!("\n{} were cancelled before they began ({ALL})", count(idle.len(), "task")),
+        )?;
+    }
     Ok(ExitCode::Success)
+}
+
+/// Returns whether a task was cancelled before it began.
+fn never_began(row: &TaskRow) -> bool {
+    row.state == TaskState::Cancelled && row.started.is_none()
 }
 
 /// The JSON document of one task's log.
@@ -239,12 +253,11 @@ fn heading(
     more: &str,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let title = format!("{} · {}{more}", label(row), table_row(run, row, NAMES).outcome.word);
+    let title = format!("{} · {}{more}", row.name, table_row(run, row).outcome.word);
     say(out, &context.view.palette.paint(Meaning::Heading, &title))?;
-    // The label of a task is its item; of several items it is only the first.
     match row.spec.items.as_slice() {
         [] => Ok(()),
-        [item] if one_line(item) == label(row) => Ok(()),
+        [item] if item == row.name.as_str() => Ok(()),
         [item] => say(out, &format!("item  {}", one_line(item))),
         items => {
             let items: Vec<_> = items.iter().map(|item| one_line(item)).collect();
@@ -331,7 +344,7 @@ fn no_log(row: &TaskRow, out: Out<'_>) -> Result<(), Error> {
             format!("it ended before its {work} began, or its log was removed")
         }
     };
-    say(out, &format!("{} has no log: {why}", label(row)))
+    say(out, &format!("{} has no log: {why}", row.name))
 }
 
 /// Prints the outcome and the usage of a task. `logged` is the usage according to its session log,
@@ -342,7 +355,7 @@ fn outcome(
     logged: Option<Usage>,
     out: Out<'_>,
 ) -> Result<(), Error> {
-    let outcome = table_row(run, row, NAMES).outcome;
+    let outcome = table_row(run, row).outcome;
     let mut parts = vec![context.view.palette.paint(outcome.meaning, &outcome.word)];
     parts.extend(row.report.as_ref().map(|report| duration(report.ms)));
     let usage = row.usage.or(logged);

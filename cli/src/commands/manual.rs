@@ -2,7 +2,9 @@
 
 use protocol::ExitCode;
 
-use crate::args::{CompletionsArgs, ManArgs, has_help, instead_of_path, public_grammar};
+use crate::args::{
+    CompletionsArgs, ManArgs, completion_grammar, displayed_grammar, has_help, instead_of_path,
+};
 use crate::process;
 use regatta::error::Error;
 
@@ -12,7 +14,7 @@ use regatta::error::Error;
 /// Standard output cannot be written.
 pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, Error> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut public_grammar(), "regatta", &mut script);
+    clap_complete::generate(args.shell, &mut completion_grammar(), "regatta", &mut script);
     process::print(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::Success)
 }
@@ -27,7 +29,7 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, Error> {
 }
 
 fn page(path: &[String]) -> Result<String, Error> {
-    let mut command = public_grammar();
+    let mut command = displayed_grammar();
     let mut title = String::from("regatta");
     for name in path {
         let found = command.find_subcommand(name).filter(|command| has_help(command));
@@ -87,6 +89,10 @@ fn with_lists(page: &str) -> String {
         }
     }
     lines.extend(block.end().map(str::to_owned));
+    // Options and commands are not hyphenated.
+    if let Some(title) = lines.iter().position(|line| line.starts_with(".TH ")) {
+        lines.insert(title + 1, ".nh".to_owned());
+    }
     lines.join("\n") + "\n"
 }
 
@@ -138,6 +144,7 @@ mod tests {
             assert!(option.trim_end().lines().count() > 1, "{option}");
         }
         assert!(said(&["launch"]).unwrap().contains(".TH regatta-launch 1"));
+        assert!(page.lines().any(|line| line == ".nh"), "{page}");
     }
 
     #[test]

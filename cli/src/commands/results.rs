@@ -7,7 +7,7 @@ use store::{RunRow, TaskRow};
 
 use super::context::{CommandContext, Out};
 use super::target;
-use super::task_rows::{NAMES, label, table_row};
+use super::task_rows::table_row;
 use crate::args::{OnlyOutcome, ResultsArgs, ResultsForm};
 use crate::render::{Meaning, answer_lines, answer_text, count, printable_json};
 use regatta::error::{Error, ErrorKind};
@@ -126,9 +126,9 @@ fn print_task(
     printed: usize,
 ) -> Result<(), Error> {
     let palette = context.view.palette;
-    let mut heading = palette.paint(Meaning::Heading, &label(row));
+    let mut heading = palette.paint(Meaning::Heading, row.name.as_str());
     if row.state != TaskState::Done {
-        let outcome = table_row(run, row, NAMES).outcome;
+        let outcome = table_row(run, row).outcome;
         heading.push_str("  ");
         heading.push_str(&palette.paint(outcome.meaning, &outcome.word));
     }

@@ -20,6 +20,7 @@ use crate::commands::apply::landed_unrecorded;
 use crate::commands::approval_notes;
 use crate::display_thread::{Display, Notes, until};
 use crate::notifier::Notifier;
+use crate::process;
 use crate::render::{Renderer, rescue_line};
 use crate::run_log::Log;
 use crate::signals::{self, Signals, exit_now};
@@ -119,6 +120,11 @@ pub async fn execute(
         });
     }
     let exit_code = outcome.map_err(|failure| engine_failed(app, &run.name, &failure, None))?;
+    if exit_code == ExitCode::Terminated
+        && output_failure.as_ref().is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe)
+    {
+        process::notify(&closed_output_note(&run.name));
+    }
     match output_failure.or(shown.err()) {
         Some(error) => Err(output_error(&error, exit_code)),
         None => Ok(RunResult { run: run.name, exit_code }),
@@ -167,7 +173,7 @@ const WAIT_NOTE: &str = "waits: another engine starts or lands a run in this rep
 
 /// The note after the second signal.
 const CANCEL_AT_ONCE_NOTE: &str =
-    "stopping at once; Ctrl-C again leaves the rest to the next start";
+    "stopping at once; Ctrl-C again exits, and the next start of regatta saves the work";
 
 /// Cancels runs when the process gets a signal. Dropping this value ends the handling of signals.
 pub(super) struct CancelOnSignal {
@@ -213,6 +219,14 @@ impl CancelOnSignal {
 /// ledger has too. About a closed pipe nothing is printed.
 pub(super) fn output_error(error: &io::Error, exit_code: ExitCode) -> Error {
     Error::output(error).exit(exit_code)
+}
+
+/// Returns the line about a run that was cancelled because the reader of its output has gone.
+fn closed_output_note(run: &RunName) -> String {
+    format!(
+        "note: standard output was closed, so run {run} was cancelled; \
+         regatta runs retry {run} --cancelled"
+    )
 }
 
 /// How long events gather after one. Hundreds of agents would otherwise wake the thread with each of

@@ -8,12 +8,12 @@ use store::{RunRow, TaskCounts, TaskRow};
 use super::context::{CommandContext, Out, print_json, say};
 use super::run_document::print_run;
 use super::target;
-use super::task_rows::{NAMES, label, labels_of, table_row};
+use super::task_rows::table_row;
 use super::timing;
 use crate::args::{Form, ListArgs, RetryArgs, RunsArgs, RunsCommand, TargetArgs};
 use crate::render::{
-    CommandFinder, FailedWork, Labels, LandedTasks, OutputWidth, Palette, Table, TableRow,
-    TableRows, TasksToRetry, branch_of, closing_lines, count, cut, date_time, duration, elapsed,
+    CommandFinder, FailedWork, LandedTasks, OutputWidth, Palette, Table, TableRow, TableRows,
+    TasksToRetry, branch_of, closing_lines, count, cut, date_time, duration, elapsed,
     failure_reason, fit, left_out_lines, one_line, outcome_counts, resolver_lines,
     unresolved_lines, unverified, unverified_lines, usage_details, usage_text, width, write_table,
 };
@@ -131,7 +131,7 @@ fn outcome(run: &RunRow, tasks: &[TaskRow]) -> String {
         RunState::Finished => {}
     }
     // The counts are those of the run's own table, as they are now: after `apply` they differ.
-    let rows: Vec<_> = tasks.iter().map(|row| table_row(run, row, NAMES)).collect();
+    let rows: Vec<_> = tasks.iter().map(|row| table_row(run, row)).collect();
     parts.extend((!rows.is_empty()).then(|| outcome_counts(&rows, Palette::Plain)));
     if let Some(usage) = run.usage {
         parts.push(usage_text(usage));
@@ -149,13 +149,12 @@ fn show(
         return print_run(context, &located, out);
     }
     let Target { run, tasks, kind } = &located.load(&context.runs)?;
-    let labels = labels_of(tasks);
     let needs = &run.spec.needs;
     let finder = CommandFinder::of(&context.hints, &needs.carry, &needs.setup);
     say(out, &headline(context, run))?;
     let took = run.finished.map(|finished| elapsed(run.started, finished));
     let table = Table {
-        rows: tasks.iter().map(|row| row_with_hint((run, row), &labels, &finder)).collect(),
+        rows: tasks.iter().map(|row| row_with_hint((run, row), &finder)).collect(),
         ms: run.totals.as_ref().map(|totals| totals.ms).or(took),
         room: context.view.room(),
         palette: context.view.palette,
@@ -163,8 +162,9 @@ fn show(
         all: Some(context.hints.command(&format!("runs show {} --all", run.name))),
     };
     write_table(out, &table).map_err(|error| Error::output(&error))?;
-    let left_out =
-        tasks.iter().filter_map(|row| Some((label(row), &row.captured.as_ref()?.left_out)));
+    let left_out = tasks
+        .iter()
+        .filter_map(|row| Some((row.name.to_string(), &row.captured.as_ref()?.left_out)));
     let left_out = left_out_lines(&left_out.collect::<Vec<_>>());
     if !left_out.is_empty() {
         say(out, &format!("\n{}", left_out.join("\n")))?;
@@ -176,15 +176,15 @@ fn show(
     let captures = tasks.iter().filter(|row| kept_capture(row).is_some()).count();
     if captures > 0 && !is_whole {
         let all = context.hints.command(&format!("runs show {} --all", run.name));
-        details.push(format!("{} kept: {all} lists them", count(captures, "capture")));
+        details.push(format!("{} kept; their names: {all}", count(captures, "capture")));
     }
     if !details.is_empty() {
         say(out, &format!("\n{}", details.join("\n")))?;
     }
-    let failed = tasks
-        .iter()
-        .filter_map(|row| unverified(row.landing.as_ref()).map(|failed| (label(row), failed)));
-    let unverified = unverified_lines(&failed.collect::<Vec<_>>(), &labels);
+    let failed = tasks.iter().filter_map(|row| {
+        unverified(row.landing.as_ref()).map(|failed| (row.name.to_string(), failed))
+    });
+    let unverified = unverified_lines(&failed.collect::<Vec<_>>());
     if !unverified.is_empty() {
         say(out, &format!("\n{}", unverified.join("\n")))?;
     }
@@ -201,14 +201,8 @@ fn show(
         onto: run.spec.stack.as_ref().and_then(StackBranch::of_user),
     };
     let failed_work: Vec<_> = tasks.iter().filter_map(|row| failed_work(row, &finder)).collect();
-    let mut lines = closing_lines(
-        &run.name,
-        run.spec.merge,
-        &landed,
-        &kept,
-        &failed_work,
-        (&labels, &context.hints),
-    );
+    let mut lines =
+        closing_lines(&run.name, run.spec.merge, &landed, &kept, &failed_work, &context.hints);
     lines.extend(finder.lines(tasks.iter().filter_map(why_it_failed)));
     if is_over {
         lines.extend(next_attempt(context, run, tasks));
@@ -276,12 +270,8 @@ fn failed_work(row: &TaskRow, finder: &CommandFinder<'_>) -> Option<FailedWork> 
 }
 
 /// Returns the line of a task in the table, with what helps if a command was not found.
-fn row_with_hint(
-    (run, row): (&RunRow, &TaskRow),
-    labels: Labels<'_>,
-    finder: &CommandFinder<'_>,
-) -> TableRow {
-    let mut line = table_row(run, row, labels);
+fn row_with_hint((run, row): (&RunRow, &TaskRow), finder: &CommandFinder<'_>) -> TableRow {
+    let mut line = table_row(run, row);
     let hint = why_it_failed(row).and_then(|why| finder.hint(why));
     line.outcome = line.outcome.with_hint(hint);
     line
@@ -301,7 +291,7 @@ fn kept_capture(row: &TaskRow) -> Option<&CaptureRef> {
 /// Returns the details that do not fit into the table: messages of failures, and where the work is.
 fn details(row: &TaskRow, kind: TargetKind, rows_shown: TableRows) -> Vec<String> {
     let mut lines = Vec::new();
-    let task = label(row);
+    let task = &row.name;
     if let Some(Outcome::Failed { failure }) = row.report.as_ref().map(|report| &report.outcome) {
         let message = one_line(&failure.message);
         if kind == TargetKind::Task || width(&message) > SHORT {
@@ -323,12 +313,9 @@ fn details(row: &TaskRow, kind: TargetKind, rows_shown: TableRows) -> Vec<String
         lines.push(format!("{task}  its workspace was {}", one_line(workspace)));
     }
     if kind == TargetKind::Task {
-        if task != row.name.as_str() {
-            lines.push(format!("{task}  is the task {}", row.name));
-        }
         lines.extend(row.items.iter().map(|item| format!("{task}  has {}", one_line(item))));
         let title = one_line(&row.title);
-        if title != task {
+        if title != task.as_str() {
             lines.push(format!("{task}  {title}"));
         }
         if let Some(report) = &row.report {

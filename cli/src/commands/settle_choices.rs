@@ -17,8 +17,10 @@ pub(super) fn wrong_choice(error: ChoiceError) -> Error {
     match error {
         ChoiceError::TwoForAll { one, other } => {
             let (one, other) = (option_text(one), option_text(other));
-            Error::usage(format!("`{one}` and `{other}` are both for all conflicts"))
-                .hint(format!("{other} PATH"))
+            Error::usage(format!(
+                "`{one}` cannot be used with `{other}` unless one of them has paths"
+            ))
+            .hint(format!("{other} PATH"))
         }
         ChoiceError::TwoForPath { path, one, other } => {
             let (one, other) = (option_text(one), option_text(other));

@@ -1,20 +1,15 @@
 //! A task of the ledger as text: its label, and its line in a table.
 
-use std::collections::BTreeMap;
-
-use protocol::{RunState, TaskName, TaskState};
+use protocol::{RunState, TaskState};
 use regatta::runs::has_landed;
 use store::{RunRow, TaskRow};
 
-use crate::render::{
-    CapturePresence, Labels, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line,
-    task_label,
-};
+use crate::render::{CapturePresence, Meaning, OutcomeLine, TableRow, left_out_note, outcome_line};
 
-/// Returns the line of a task in a table. `labels` name the other tasks.
-pub(super) fn table_row(run: &RunRow, row: &TaskRow, labels: Labels<'_>) -> TableRow {
+/// Returns the line of a task in a table.
+pub(super) fn table_row(run: &RunRow, row: &TaskRow) -> TableRow {
     let mut found = match (&row.report, row.state) {
-        (Some(report), _) => outcome_line(report, row.landing.as_ref(), labels),
+        (Some(report), _) => outcome_line(report, row.landing.as_ref()),
         (None, TaskState::Queued) => OutcomeLine::plain("queued", Meaning::Neutral),
         (None, TaskState::Running) => OutcomeLine::plain("running", Meaning::Neutral),
         (None, TaskState::Interrupted) => interrupted(row),
@@ -42,7 +37,7 @@ pub(super) fn table_row(run: &RunRow, row: &TaskRow, labels: Labels<'_>) -> Tabl
         found.note = format!("its capture was collected{more}{}", found.note);
     }
     TableRow {
-        task: label(row),
+        task: row.name.to_string(),
         outcome: found,
         changes: row.captured.as_ref().map(|captured| captured.changes),
         ms: row.report.as_ref().map(|report| report.ms),
@@ -67,20 +62,6 @@ fn awaits_landing(run: &RunRow, row: &TaskRow) -> bool {
         RunState::Finished | RunState::Interrupted => false,
     };
     goes_on && row.state == TaskState::Done && row.landing.is_none()
-}
-
-/// Returns the printable label of a task: its item, or else its name.
-pub(super) fn label(row: &TaskRow) -> String {
-    task_label(&row.name, &row.spec.items)
-}
-
-/// Names tasks by their names, where nothing is printed that names another task.
-pub(super) const NAMES: Labels<'_> = &|task| task.to_string();
-
-/// Returns the printable labels of the tasks in `rows`; other tasks are named by their names.
-pub(super) fn labels_of(rows: &[TaskRow]) -> impl Fn(&TaskName) -> String {
-    let rows: BTreeMap<_, _> = rows.iter().map(|row| (row.name.clone(), label(row))).collect();
-    move |task| rows.get(task).cloned().unwrap_or_else(|| task.to_string())
 }
 
 fn interrupted(row: &TaskRow) -> OutcomeLine {

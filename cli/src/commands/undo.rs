@@ -77,7 +77,8 @@ fn not_taken_back(context: &CommandContext, target: &Target, error: UndoError) -
             let show = context.hints.command(&format!("runs show {}", target.run.name));
             let landed = latest_landed(context).filter(|run| *run != target.run.name);
             let undo = landed.map(|run| context.hints.command(&format!("undo {run}")));
-            let undo = undo.map(|undo| format!("{undo} (the latest run that has landed)"));
+            let undo = undo
+                .map(|undo| format!("{undo} (the latest run of this repository that has landed)"));
             undo.into_iter().fold(usage.hint(show), Error::hint)
         }
         UndoError::Stopped => {
@@ -116,7 +117,7 @@ fn print_already(
         Form::Json => print(context, target, &UndoReport::default(), (Done::Already, most), out),
         Form::Text => {
             let results = task_results(target, &UndoReport::default());
-            let each = task_lines(context, &results, most);
+            let each = task_lines(context, &results, ("taken back", most));
             each.iter().try_for_each(|line| say(out, line))?;
             let nothing = format!("{name} was taken back already");
             let what = if each.is_empty() { nothing } else { "nothing has changed".to_owned() };

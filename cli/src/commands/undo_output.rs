@@ -65,6 +65,9 @@ enum BranchResult<'a> {
     Left { why: &'a str },
 }
 
+/// How to see the paths that are not named.
+const ALL: &str = "--all lists them";
+
 /// Prints what was taken back of `target`, or would be. At most `most` paths are named for each result.
 pub(super) fn print(
     context: &CommandContext,
@@ -77,24 +80,24 @@ pub(super) fn print(
     if context.view.form == Form::Json {
         return print_json(out, &document((&target.run.name, &results), report, done));
     }
-    let back = context.view.palette.paint(Meaning::Good, "taken back");
+    let word = if done == Done::DryRun { "would undo" } else { "taken back" };
+    let back = context.view.palette.paint(Meaning::Good, word);
     let left = context.view.palette.paint(Meaning::Kept, "left      ");
-    let mut lines = task_lines(context, &results, most);
-    let would = if done == Done::DryRun { ", if it were done now" } else { "" };
+    let mut lines = task_lines(context, &results, (word, most));
     if !report.paths.is_empty() {
         let files = count(report.paths.len(), "file");
-        lines.push(format!("{back}  {files}{would}: {}", named(&report.paths, most)));
+        lines.push(format!("{back}  {files}: {}", named(&report.paths, most, ALL)));
     }
     for UndoneBranch { name, nested, end } in &report.branches {
         let place = nested.as_ref().map(|root| format!(" in {root}")).unwrap_or_default();
         let name = one_line(&format!("{name}{place}"));
         lines.push(match end {
             BranchEnd::Removed { commit } => {
-                format!("{back}  the branch {name} is removed{would} (it was {})", short(commit))
+                format!("{back}  the branch {name} is removed (it was {})", short(commit))
             }
             BranchEnd::Moved { from, to } => {
                 let (from, to) = (short(from), short(to));
-                format!("{back}  the branch {name} is at {to} again{would} (it was at {from})")
+                format!("{back}  the branch {name} is at {to} again (it was at {from})")
             }
             BranchEnd::Gone => {
                 format!("{back}  the branch {name} does not have the work any more")
@@ -109,7 +112,7 @@ pub(super) fn print(
         lines.push(format!("{left}  {}: {}", left_file(conflict), reason(conflict)));
     }
     if report.left.len() > most {
-        lines.push(format!("{left}  and {} more", report.left.len() - most));
+        lines.push(format!("{left}  and {} more ({ALL})", report.left.len() - most));
     }
     for task in &report.unwritten {
         lines.push(format!("{left}  {task}: its work was there before it landed"));
@@ -235,11 +238,11 @@ fn document<'a>(
 }
 
 /// Returns the first `most` paths, and how many more there are.
-pub(super) fn named(paths: &[RepoPath], most: usize) -> String {
+pub(super) fn named(paths: &[RepoPath], most: usize, all: &str) -> String {
     let mut parts: Vec<String> =
         paths.iter().take(most).map(|path| one_line(&path.to_string())).collect();
     if paths.len() > most {
-        parts.push(format!("and {} more", paths.len() - most));
+        parts.push(format!("and {} more ({all})", paths.len() - most));
     }
     parts.join(", ")
 }

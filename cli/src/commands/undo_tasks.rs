@@ -6,7 +6,6 @@ use serde::Serialize;
 use store::TaskRow;
 
 use super::context::CommandContext;
-use super::task_rows::label;
 use crate::render::{Meaning, count, folded_lines};
 use regatta::runs::{Target, TargetKind, has_landed, is_taken_back};
 
@@ -50,16 +49,17 @@ pub(super) fn task_results<'a>(target: &'a Target, report: &UndoReport) -> Vec<T
     target.tasks.iter().map(result).collect()
 }
 
-/// Returns a line for each of these tasks, at most `most` for each result.
+/// Returns a line for each of these tasks, at most `most` for each result. `back` is the word for work that is
+/// taken back.
 pub(super) fn task_lines(
     context: &CommandContext,
     results: &[TaskResult<'_>],
-    most: usize,
+    (back, most): (&str, usize),
 ) -> Vec<String> {
     let line = |TaskResult { result, row, .. }: &TaskResult<'_>| {
         let (word, meaning, why) = match result {
-            TaskEnd::TakenBack => ("taken back", Meaning::Good, ""),
-            TaskEnd::LeftInPart => ("taken back", Meaning::Kept, ", but for what is left"),
+            TaskEnd::TakenBack => (back, Meaning::Good, ""),
+            TaskEnd::LeftInPart => (back, Meaning::Kept, ", but for what is left"),
             TaskEnd::Left => ("left      ", Meaning::Kept, ": all of it"),
             TaskEnd::TakenBackBefore => {
                 ("unchanged ", Meaning::Neutral, ": it was taken back before")
@@ -67,7 +67,7 @@ pub(super) fn task_lines(
             TaskEnd::NotLanded => ("unchanged ", Meaning::Neutral, ": nothing of it has landed"),
         };
         let word = context.view.palette.paint(meaning, word);
-        ((*result, word.clone(), why), format!("{word}  {}{why}", label(row)))
+        ((*result, word.clone(), why), format!("{word}  {}{why}", row.name))
     };
     folded_lines(results.iter().map(line).collect(), most, |(_, word, why), more| {
         format!("{word}  and {}{why} (--all lists them)", count(more, "more task"))
@@ -102,10 +102,10 @@ mod tests {
             "unchanged   back: it was taken back before",
             "unchanged   none: nothing of it has landed",
         ];
-        assert_eq!(task_lines(&bench.context, &results, 1), expected);
+        assert_eq!(task_lines(&bench.context, &results, ("taken back", 1)), expected);
         let many = vec![results[0].clone(); 120];
         let folded = ["taken back  one", "taken back  and 119 more tasks (--all lists them)"];
-        assert_eq!(task_lines(&bench.context, &many, 1), folded);
+        assert_eq!(task_lines(&bench.context, &many, ("taken back", 1)), folded);
         let json = serde_json::to_value(&results).unwrap();
         assert_eq!(json[1], serde_json::json!({ "task": "two", "result": "left" }));
         // One task is what the other lines are about.

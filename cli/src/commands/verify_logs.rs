@@ -8,7 +8,6 @@ use store::TaskRow;
 
 use super::context::{CommandContext, Out, say};
 use super::logs::{if_exists, output};
-use super::task_rows::NAMES;
 use crate::render::{Meaning, one_line, unverified, unverified_text};
 use regatta::error::Error;
 
@@ -42,7 +41,7 @@ pub(super) fn show_verification(
     let Some(unverified) = unverified(row.landing.as_ref()) else { return Ok(()) };
     say(out, "")?;
     say(out, &context.view.palette.paint(Meaning::Heading, "verification"))?;
-    say(out, &unverified_text(unverified, NAMES))?;
+    say(out, &unverified_text(unverified))?;
     let Some(path) = unverified.output.as_deref().map(Path::new) else { return Ok(()) };
     say(out, &one_line(&path.display().to_string()))?;
     output(row, path, out)

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::context::{CommandContext, Out, print_json, say};
 use super::target;
-use super::task_rows::label;
 use crate::args::{Form, WhyArgs};
 use crate::render::{date_time, one_line, shell_word};
 
@@ -81,7 +80,7 @@ fn run_lines(context: &CommandContext, located: &Located, explained: &RunExplana
     let open: Vec<_> = explained.tasks.iter().filter(|task| !task.is_settled()).collect();
     let mut lines = vec![format!("run {run} {}", explained.sentence)];
     let listed = open.iter().take(LISTED);
-    lines.extend(listed.map(|task| one_line(&format!("{} {}", label(&task.row), task.situation))));
+    lines.extend(listed.map(|task| one_line(&format!("{} {}", task.row.name, task.situation))));
     if open.len() > LISTED {
         let all = context.hints.command(&format!("why {run} --json"));
         lines.push(format!("and {} more: {all}", open.len() - LISTED));

@@ -28,8 +28,6 @@ const BESIDE: usize = 120;
 pub(super) struct TaskAnswer<'a> {
     /// The name of the task.
     pub(super) task: &'a TaskName,
-    /// The label of the task; printable.
-    pub(super) label: String,
     /// The answer.
     pub(super) answer: &'a Answer,
 }
@@ -79,7 +77,7 @@ pub(super) fn write_whole(out: &mut dyn Write, answer: &Answer) -> io::Result<()
 
 /// Returns each label, padded, and its answer, if every answer fits beside its label.
 fn beside(shown: &[TaskAnswer<'_>], room: OutputWidth) -> Option<Vec<(String, String)>> {
-    let labels: Vec<String> = shown.iter().map(|shown| shown.label.clone()).collect();
+    let labels: Vec<String> = shown.iter().map(|shown| shown.task.to_string()).collect();
     let labels = match room {
         OutputWidth::Columns(columns) => shorten(&labels, LABELS.min(columns / 2)),
         OutputWidth::Pipe => labels,
@@ -100,7 +98,7 @@ fn write_below(
     shown: &[TaskAnswer<'_>],
     answers: &Answers<'_>,
 ) -> io::Result<()> {
-    let labels: Vec<String> = shown.iter().map(|shown| shown.label.clone()).collect();
+    let labels: Vec<String> = shown.iter().map(|shown| shown.task.to_string()).collect();
     let labels = match answers.room {
         OutputWidth::Columns(columns) => shorten(&labels, columns),
         OutputWidth::Pipe => labels,
@@ -148,11 +146,7 @@ mod tests {
                 Some((TaskName::nearest(label), Answer::of(value, AnswerPart::Beginning)?))
             })
             .collect();
-        let answers = named.iter().zip(values).map(|((task, answer), (label, _))| TaskAnswer {
-            task,
-            label: (*label).to_owned(),
-            answer,
-        });
+        let answers = named.iter().map(|(task, answer)| TaskAnswer { task, answer });
         let run = "r7k3f".parse().unwrap();
         let answers = Answers {
             run: &run,
@@ -171,7 +165,7 @@ mod tests {
         let values = [("src/a.rs", json!("fine")), ("b", json!({ "bugs": 2 }))];
         assert_eq!(
             written(&values, OutputWidth::Pipe),
-            "\nsrc/a.rs  fine\nb         {\"bugs\":2}\n"
+            "\nsrc-a-rs  fine\nb         {\"bugs\":2}\n"
         );
     }
 
@@ -180,7 +174,7 @@ mod tests {
         let many: String = (1..=14).map(|line| format!("{line}\n")).collect();
         let text = written(&[("src/a.rs", json!(many)), ("b", json!("ok"))], OutputWidth::Pipe);
         let end = "    12\n    … 14 lines and 32 bytes in all: regatta results r7k3f/src-a-rs\n\nb\n    ok\n";
-        assert!(text.starts_with("\nsrc/a.rs\n    1\n    2\n") && text.ends_with(end), "{text}");
+        assert!(text.starts_with("\nsrc-a-rs\n    1\n    2\n") && text.ends_with(end), "{text}");
     }
 
     #[test]

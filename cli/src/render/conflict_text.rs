@@ -3,7 +3,6 @@
 use protocol::{Conflict, ConflictParties, ConflictReason, RenamedFile};
 
 use super::printable;
-use super::task_label::Labels;
 
 /// Returns the paths that were left where work was taken back, as one line; empty if there are none.
 #[must_use]
@@ -34,9 +33,9 @@ pub fn left_file(conflict: &Conflict) -> String {
 
 /// Returns the paths of conflicts, each with the other task, as one line.
 #[must_use]
-pub fn conflicts_text(conflicts: &[Conflict], labels: Labels<'_>) -> String {
+pub fn conflicts_text(conflicts: &[Conflict]) -> String {
     const NAMED: usize = 3;
-    let text = |conflict| conflict_text(conflict, labels);
+    let text = |conflict| conflict_text(conflict);
     let mut parts: Vec<String> = conflicts.iter().take(NAMED).map(text).collect();
     if conflicts.len() > NAMED {
         parts.push(format!("and {} more", conflicts.len() - NAMED));
@@ -44,7 +43,7 @@ pub fn conflicts_text(conflicts: &[Conflict], labels: Labels<'_>) -> String {
     parts.join("; ")
 }
 
-fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
+fn conflict_text(conflict: &Conflict) -> String {
     let path = printable::one_line(&conflict.path.to_string());
     if let (ConflictReason::MissingCommit, Some(theirs)) = (conflict.reason, &conflict.theirs) {
         let commit = printable::one_line(&theirs.oid);
@@ -53,7 +52,7 @@ fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
              the rest"
         );
     }
-    match other_side_text(conflict, labels) {
+    match other_side_text(conflict) {
         Some(other) => format!("{path}, with {other}"),
         None => format!("{path}, {}", reason_text(conflict.reason)),
     }
@@ -62,9 +61,9 @@ fn conflict_text(conflict: &Conflict, labels: Labels<'_>) -> String {
 /// Returns whose change a conflict is with: another task's, or one in the user's tree. `None` if the
 /// work itself cannot be written.
 #[must_use]
-pub fn other_side_text(conflict: &Conflict, labels: Labels<'_>) -> Option<String> {
+pub fn other_side_text(conflict: &Conflict) -> Option<String> {
     if let Some(other) = &conflict.with {
-        return Some(labels(other));
+        return Some(other.to_string());
     }
     match conflict.reason.parties() {
         ConflictParties::Versions | ConflictParties::Names => {
@@ -80,7 +79,7 @@ pub fn reason_text(reason: ConflictReason) -> &'static str {
     match reason {
         ConflictReason::Content => "both changed the same lines",
         ConflictReason::Binary => "both changed a binary file",
-        ConflictReason::BothAdded => "both added it, differently",
+        ConflictReason::BothAdded => "both added it with different content",
         ConflictReason::ChangedAndRemoved => "one changed it, the other removed it",
         ConflictReason::Kind => "one changed its type",
         ConflictReason::Mode => "both added it, one of them executable",

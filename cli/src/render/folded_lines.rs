@@ -2,8 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use crate::args::Verbosity;
+
 /// How many lines that say the same are listed, unless all are asked for.
-pub const LISTED: usize = 20;
+pub(super) const LISTED: usize = 20;
+
+/// What stands beside the count of lines that are not listed.
+pub const ALL: &str = "-v lists all";
+
+/// Returns how many lines that say the same are listed.
+#[must_use]
+pub fn most_listed(verbosity: Verbosity) -> usize {
+    match verbosity {
+        Verbosity::Quiet | Verbosity::Normal => LISTED,
+        Verbosity::Verbose => usize::MAX,
+    }
+}
 
 /// Returns the lines in their order. Of those with the same key, `most` are listed; in place of the others
 /// is one line, which `more` makes of the key and their number.

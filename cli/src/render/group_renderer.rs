@@ -104,7 +104,7 @@ impl Renderer for GroupRenderer {
         run.apply(event);
         match &mut self.progress {
             GroupProgress::Live(live) => {
-                for note in live_notes(run.run(), event) {
+                for note in live_notes(event) {
                     live.note(labelled(note, label));
                 }
             }

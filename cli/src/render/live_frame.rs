@@ -80,7 +80,7 @@ pub fn run_conditions(
     // The workspaces that have what the run names, where `others` tasks name their own; `None` for none.
     let rest = |others: usize, own: &str| match (others, others < tasks, verify.is_empty()) {
         (0, ..) => Some("each workspace".to_owned()),
-        (_, true, _) => Some(format!("the workspaces of the tasks without {own} of their own")),
+        (_, true, _) => Some(format!("the workspaces of tasks without their own {own}")),
         (_, false, false) => Some("the workspace of the verification".to_owned()),
         (_, false, true) => None,
     };
@@ -90,25 +90,29 @@ pub fn run_conditions(
     }
     let carries = |whose: &str, globs: &[String]| {
         // Whether there are such files is not known yet.
-        format!("carries what matches {} into {whose}", list(globs))
+        format!("copies ignored files that match {} into {whose}", list(globs))
     };
-    if let Some(whose) = rest(own.carry_tasks, "carried files")
+    if let Some(whose) = rest(own.carry_tasks, "`carry`")
         && !needs.carry.is_empty()
     {
         lines.push(carries(&whose, &needs.carry));
     }
     if !own.carry.is_empty() {
-        lines.push(carries("the workspaces of some tasks", &own.carry));
+        lines.push(carries("the workspaces of tasks with their own `carry`", &own.carry));
     }
     let set_up = |whose: &str, script: &String| {
         let script = cut(&one_line(script.trim()), 100);
         format!("sets up {whose} with `{script}`")
     };
     let without = lines.len();
-    if let Some(whose) = rest(own.setup_tasks, "a set-up") {
+    if let Some(whose) = rest(own.setup_tasks, "`setup`") {
         lines.extend(needs.setup.iter().map(|script| set_up(&whose, script)));
     }
-    lines.extend(own.setup.iter().map(|script| set_up("the workspaces of some tasks", script)));
+    lines.extend(
+        own.setup
+            .iter()
+            .map(|script| set_up("the workspaces of tasks with their own `setup`", script)),
+    );
     if lines.len() > without {
         lines.push(SETUP_NOTE.into());
     }

@@ -6,7 +6,7 @@ use super::conflict_text::conflicts_text;
 use super::live_frame::run_conditions;
 use super::printable::one_line;
 use super::progress_lines::{fallback_note, run_end_line};
-use super::run_view::RunView;
+use super::task_outcome::class_text;
 use super::terminal::Meaning;
 use super::unverified::unverified_text;
 use regatta::text::rescue_line;
@@ -33,11 +33,10 @@ pub(super) struct Problem {
     pub(super) why: String,
 }
 
-/// Returns the lines for an event. The caller has applied the event to `run` already.
-pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
-    let label = |task: &TaskName| run.label(task);
+/// Returns the lines for an event.
+pub(super) fn live_notes(event: &Event) -> Vec<LiveNote> {
     let problem = |meaning, task: &TaskName, why: &str| {
-        vec![LiveNote::Problem(Problem { meaning, label: label(task), why: one_line(why) })]
+        vec![LiveNote::Problem(Problem { meaning, label: task.to_string(), why: one_line(why) })]
     };
     match &event.kind {
         EventKind::Degraded { from, to, why } => {
@@ -49,22 +48,20 @@ pub(super) fn live_notes(run: &RunView, event: &Event) -> Vec<LiveNote> {
         }
         EventKind::FileRescued { rescue } => vec![LiveNote::Line(rescue_line(rescue))],
         EventKind::TaskFinished { task, report } => match &report.outcome {
-            Outcome::Failed { failure } => {
-                problem(Meaning::Bad, task, &format!("{}: {}", failure.class, failure.message))
-            }
+            Outcome::Failed { failure } => problem(
+                Meaning::Bad,
+                task,
+                &format!("{}: {}", class_text(failure.class), failure.message),
+            ),
             Outcome::Done { .. } | Outcome::Cancelled => Vec::new(),
         },
-        EventKind::TaskConflicted { task, conflicts } => problem(
-            Meaning::Kept,
-            task,
-            &format!("conflict: {}", conflicts_text(conflicts, &label)),
-        ),
+        EventKind::TaskConflicted { task, conflicts } => {
+            problem(Meaning::Kept, task, &format!("conflict: {}", conflicts_text(conflicts)))
+        }
         EventKind::TaskKept { task, why } => problem(Meaning::Kept, task, &format!("kept: {why}")),
-        EventKind::TaskUnverified { task, unverified } => problem(
-            Meaning::Kept,
-            task,
-            &format!("unverified: {}", unverified_text(unverified, &label)),
-        ),
+        EventKind::TaskUnverified { task, unverified } => {
+            problem(Meaning::Kept, task, &format!("unverified: {}", unverified_text(unverified)))
+        }
         EventKind::RunFinished { totals, .. } => {
             event.run().map(|run| LiveNote::Line(run_end_line(run, totals))).into_iter().collect()
         }

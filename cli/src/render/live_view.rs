@@ -13,7 +13,7 @@ use std::fmt;
 use std::io::Write;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use protocol::{TaskName, Timestamp};
+use protocol::Timestamp;
 
 use super::line_wrap::wrapped;
 use super::live_frame::{FrameInput, frame};
@@ -96,9 +96,8 @@ impl LiveView {
         }
         self.draw_frame(now, |input, palette| {
             let FrameInput { size: Size { columns, rows }, .. } = input;
-            let label = |task: &TaskName| run.label(task);
             let room = Size { columns: columns.saturating_sub(1), rows };
-            let question = questions.show(&label, room, palette);
+            let question = questions.show(room, palette);
             let rows = rows.saturating_sub(question.len());
             let input = FrameInput { size: Size { columns, rows }, ..input };
             frame(run, input, palette).into_iter().chain(question).collect()

@@ -49,7 +49,7 @@ pub use call_details::{CallDetails, call_details};
 pub use changed_files::{ChangedFile, TaskFiles, TaskHeading, file_lines};
 pub use conflict_text::{conflicts_text, left_file, left_text, other_side_text, reason_text};
 pub use empty_answer::empty_answer;
-pub use folded_lines::{LISTED, folded_lines};
+pub use folded_lines::{ALL, folded_lines, most_listed};
 pub use group_renderer::{GroupMember, group_renderer};
 pub use landed_text::{landed_text, resolver_lines, settled_text, unresolved_lines};
 #[cfg(test)]
@@ -79,7 +79,7 @@ pub use run_view::{RunInfo, RunView};
 pub use session_json::SessionJson;
 pub use short_error::short_error;
 pub use subagent_tree::{EndedSubagent, SubagentTree};
-pub use task_label::{Labels, shorten, task_label};
+pub use task_label::shorten;
 pub use task_lines::{TaskRow, task_lines};
 pub use task_outcome::{OutcomeLine, outcome_line, retry_time_note};
 pub use task_table::{CapturePresence, Table, TableRow, TableRows, outcome_counts, write_table};

@@ -9,7 +9,6 @@ use regatta::text::shell_word;
 
 use super::numbers::count;
 use super::printable::{self, fit, width};
-use super::task_label::Labels;
 use super::task_outcome::hinted;
 
 /// The maximum number of tasks that are named for each reason to keep work.
@@ -50,8 +49,7 @@ impl FailedWork {
 }
 
 /// Returns the closing lines of a run, without line breaks. `loose` are the tasks with kept work,
-/// `failed` the tasks whose model or command failed. A command has the name of a task; if the table has
-/// another label for it, the label stands beside the command.
+/// `failed` the tasks whose model or command failed.
 #[must_use]
 pub fn closing_lines(
     run: &RunName,
@@ -59,13 +57,13 @@ pub fn closing_lines(
     landed: &LandedTasks<'_>,
     loose: &[(TaskName, KeptReason)],
     failed: &[FailedWork],
-    (labels, hints): (Labels<'_>, &CommandHints),
+    hints: &CommandHints,
 ) -> Vec<String> {
     let mut lines: Vec<String> = landed.line(merge).into_iter().collect();
     let groups = [
         ("merge ", landed.merge_command(merge).into_iter().collect()),
-        ("kept  ", kept_commands(run, merge, loose, (labels, hints))),
-        ("failed", log_commands(run, failed, (labels, hints))),
+        ("kept  ", kept_commands(run, merge, loose, hints)),
+        ("failed", log_commands(run, failed, hints)),
         ("undo  ", landed.undo_command(run, hints).into_iter().collect()),
     ];
     let commands = groups.iter().flat_map(|(_, group): &(_, Vec<_>)| group);
@@ -134,25 +132,16 @@ impl LandedTasks<'_> {
 fn log_commands(
     run: &RunName,
     failed: &[FailedWork],
-    (labels, hints): (Labels<'_>, &CommandHints),
+    hints: &CommandHints,
 ) -> Vec<(String, String)> {
     let log = |FailedWork { task, why }: &FailedWork| {
-        let why = match other_label(labels, task) {
-            Some(label) => format!("{label}: {why}"),
-            None => why.clone(),
-        };
-        (hints.command(&format!("logs {run}/{task}")), why)
+        (hints.command(&format!("logs {run}/{task}")), why.clone())
     };
     let mut lines: Vec<_> = failed.iter().take(NAMED).map(log).collect();
     if failed.len() > NAMED {
         lines.push((hints.command(&format!("runs show {run} --all")), "all of them".to_owned()));
     }
     lines
-}
-
-/// Returns the label of a task in the table, if it is not its name.
-fn other_label(labels: Labels<'_>, task: &TaskName) -> Option<String> {
-    Some(labels(task)).filter(|label| label != task.as_str())
 }
 
 /// The numbers of tasks of a run that `regatta runs retry` tries again.
@@ -200,13 +189,11 @@ fn kept_commands(
     run: &RunName,
     merge: MergeMode,
     loose: &[(TaskName, KeptReason)],
-    (labels, hints): (Labels<'_>, &CommandHints),
+    hints: &CommandHints,
 ) -> Vec<(String, String)> {
     // A command about a task, and its purpose.
     let of = |words: &str, task: &TaskName, purpose: &str| {
-        let label = other_label(labels, task).map(|label| format!(" ({label})"));
-        let command = hints.command(&format!("{words} {run}/{task}"));
-        (command, format!("{purpose}{}", label.unwrap_or_default()))
+        (hints.command(&format!("{words} {run}/{task}")), purpose.to_owned())
     };
     let all = |words: &str, purpose: &str| (hints.command(words), purpose.to_owned());
     let with = |wanted| {

@@ -14,7 +14,6 @@ use super::live_frame::{headline, run_conditions};
 use super::numbers::{changed_lines, count, duration, elapsed, time_of_day, tokens, usage_text};
 use super::printable::one_line;
 use super::run_view::RunView;
-use super::task_label::Labels;
 use super::task_outcome::{OutcomeLine, limit_note, outcome_line, refused_note};
 use super::task_view::TaskStage;
 use super::terminal::{Meaning, Palette};
@@ -65,7 +64,6 @@ impl ProgressLines {
     /// displayed. The caller has applied the event to `run` already.
     pub(super) fn line(&mut self, run: &RunView, event: &Event) -> Option<String> {
         let at = time_of_day(event.at, &self.zone);
-        let label = |task: &TaskName| run.label(task);
         let said = match &event.kind {
             EventKind::RunStarted { tasks, pass_env, needs, own_needs, verify, .. } => {
                 let lines = run_conditions(*tasks, pass_env, (needs, own_needs), verify);
@@ -78,7 +76,7 @@ impl ProgressLines {
                 return None;
             }
             EventKind::TaskFinished { task, report } => {
-                format!("{} {}", label(task), self.ended(report, &label))
+                format!("{} {}", task, self.ended(report))
             }
             EventKind::LandingWaited
             | EventKind::LandingStarted { .. }
@@ -91,16 +89,16 @@ impl ProgressLines {
                 let branch =
                     branch.as_deref().map(|branch| format!(" on branch {}", one_line(branch)));
                 let word = self.palette.paint(Meaning::Good, "landed");
-                let (task, branch) = (label(task), branch.unwrap_or_default());
+                let (task, branch) = (task, branch.unwrap_or_default());
                 let joined = joined_note(joined);
                 format!("{task} {word}{branch}{}{joined}", change_size(report))
             }
             EventKind::TaskConflicted { task, conflicts } => {
-                self.kept("conflict", &label(task), &conflicts_text(conflicts, &label))
+                self.kept("conflict", task.as_str(), &conflicts_text(conflicts))
             }
-            EventKind::TaskKept { task, why } => self.kept("kept", &label(task), why),
+            EventKind::TaskKept { task, why } => self.kept("kept", task.as_str(), why),
             EventKind::TaskUnverified { task, unverified } => {
-                self.kept("unverified", &label(task), &unverified_text(unverified, &label))
+                self.kept("unverified", task.as_str(), &unverified_text(unverified))
             }
             EventKind::FileRescued { rescue } => rescue_line(rescue),
             EventKind::RunFinished { totals, .. } => {
@@ -113,25 +111,25 @@ impl ProgressLines {
                 }
             }
             EventKind::ContractReminded { task, complaint } => {
-                self.verbose_line(format!("{} was reminded: {}", label(task), one_line(complaint)))?
+                self.verbose_line(format!("{} was reminded: {}", task, one_line(complaint)))?
             }
             EventKind::TaskStarted { task, .. } => {
-                self.verbose_line(format!("{} started", label(task)))?
+                self.verbose_line(format!("{} started", task))?
             }
             EventKind::WorkspaceReady { task, path, ms } => self.verbose_line(format!(
                 "{} works in {} ({})",
-                label(task),
+                task,
                 one_line(path),
                 duration(*ms)
             ))?,
             EventKind::WorkspaceSetUp { task, ms } => {
-                self.verbose_line(format!("{} was set up in {}", label(task), duration(*ms)))?
+                self.verbose_line(format!("{} was set up in {}", task, duration(*ms)))?
             }
             EventKind::TaskCaptured { task, captured } => {
-                self.verbose_line(format!("{} captured {}", label(task), captured.capture))?
+                self.verbose_line(format!("{} captured {}", task, captured.capture))?
             }
             EventKind::SessionEvent { task: Some(task), event: said } => {
-                self.session_line(task, &label(task), said, event.at)?
+                self.session_line(task, task.as_str(), said, event.at)?
             }
             EventKind::ConflictsResolved { .. }
             | EventKind::ResolverFailed { .. }
@@ -210,7 +208,7 @@ impl ProgressLines {
     }
 
     /// Returns the outcome of a task before its landing is known.
-    fn ended(&self, report: &TaskReport, labels: Labels<'_>) -> String {
+    fn ended(&self, report: &TaskReport) -> String {
         let mut ended = match &report.outcome {
             Outcome::Done { .. } => {
                 let mut done = OutcomeLine::plain("done", Meaning::Neutral);
@@ -218,7 +216,7 @@ impl ProgressLines {
                 refused_note(report).iter().for_each(|note| done.add_note(note));
                 done
             }
-            Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None, labels),
+            Outcome::Failed { .. } | Outcome::Cancelled => outcome_line(report, None),
         };
         if let Some(captured) = &report.captured {
             // The line of a failed or cancelled task contains the note on left out files already.

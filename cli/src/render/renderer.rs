@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use indicatif::ProgressDrawTarget;
-use protocol::{Event, EventKind, QuestionId, TaskName, Timestamp};
+use protocol::{Event, EventKind, QuestionId, Timestamp};
 
 use self::rows::has_landed;
 use super::event_line::event_line;
@@ -142,7 +142,7 @@ impl Renderer for RunRenderer {
         self.run.apply(event);
         match &mut self.progress {
             ProgressDisplay::Live(live) => {
-                for note in live_notes(&self.run, event) {
+                for note in live_notes(event) {
                     live.note(note);
                 }
                 self.questions.apply(event);
@@ -216,8 +216,7 @@ impl Renderer for RunRenderer {
     }
 
     fn key(&mut self, key: char) -> Option<(QuestionId, String)> {
-        let label = |task: &TaskName| self.run.label(task);
-        match self.questions.key(key, &label, self.view.progress_palette)? {
+        match self.questions.key(key, self.view.progress_palette)? {
             QuestionKey::Answer(question, choice) => Some((question, choice)),
             QuestionKey::Details(lines) => {
                 if let ProgressDisplay::Live(live) = &mut self.progress {

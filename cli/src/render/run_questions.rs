@@ -78,30 +78,20 @@ impl RunQuestions {
     }
 
     /// Returns the lines of the oldest question, which is on the terminal from now on.
-    pub(super) fn show(
-        &mut self,
-        label: &dyn Fn(&TaskName) -> String,
-        size: Size,
-        palette: Palette,
-    ) -> Vec<String> {
+    pub(super) fn show(&mut self, size: Size, palette: Palette) -> Vec<String> {
         let Some((task, question)) = self.open.front() else { return Vec::new() };
         self.displayed = Some(question.id);
         let more = match self.open.len() {
             1 => String::new(),
             open => format!(" ({} more)", open - 1),
         };
-        let label = cut(&format!("{}: ", label(task)), size.columns / 3);
+        let label = cut(&format!("{task}: "), size.columns / 3);
         let lines = question_text(&label, question, &more, size);
         lines.iter().map(|line| palette.paint(Meaning::Kept, line)).collect()
     }
 
     /// Applies a key that was pressed while the question was on the terminal.
-    pub(super) fn key(
-        &mut self,
-        letter: char,
-        label: &dyn Fn(&TaskName) -> String,
-        palette: Palette,
-    ) -> Option<QuestionKey> {
+    pub(super) fn key(&mut self, letter: char, palette: Palette) -> Option<QuestionKey> {
         self.displayed()?;
         let (task, question) = self.open.front()?;
         let letter = letter.to_ascii_lowercase();
@@ -111,7 +101,7 @@ impl RunQuestions {
             let CallDetails { lines, diff } = call_details(question, call);
             let lines = lines.into_iter().chain(painted(&diff, palette));
             let lines = lines.map(|line| format!("  {line}"));
-            let task = format!("{}:", label(task));
+            let task = format!("{}:", task);
             return Some(QuestionKey::Details([task].into_iter().chain(lines).collect()));
         }
         let choice = question.choices.iter().find(|choice| choice.key == letter)?.id.clone();
@@ -150,11 +140,11 @@ mod tests {
     }
 
     fn shown(questions: &mut RunQuestions, columns: usize) -> Vec<String> {
-        questions.show(&|task| task.to_string(), Size { columns, rows: 24 }, Palette::Plain)
+        questions.show(Size { columns, rows: 24 }, Palette::Plain)
     }
 
     fn key(questions: &mut RunQuestions, letter: char) -> Option<QuestionKey> {
-        questions.key(letter, &|task| task.to_string(), Palette::Plain)
+        questions.key(letter, Palette::Plain)
     }
 
     #[test]
@@ -226,8 +216,7 @@ mod tests {
         let mut questions = RunQuestions::default();
         apply(&mut questions, "one", SessionEvent::QuestionAsked { question });
         shown(&mut questions, 80);
-        let label = |task: &TaskName| task.to_string();
-        let Some(QuestionKey::Details(lines)) = questions.key('d', &label, Palette::Colour) else {
+        let Some(QuestionKey::Details(lines)) = questions.key('d', Palette::Colour) else {
             panic!("it says all")
         };
         let removed = Palette::Colour.paint(Meaning::Bad, "-old");

@@ -108,11 +108,10 @@ impl RunView {
                 let Some(info) = RunInfo::of(event) else { return };
                 self.head = Some(info);
             }
-            EventKind::TaskQueued { task, title, item, items, model } => {
+            EventKind::TaskQueued { task, title, model, .. } => {
                 let index = self.row(task);
                 let row = &mut self.rows[index];
                 row.title.clone_from(title);
-                row.items = item.iter().chain(items).cloned().collect();
                 row.model.clone_from(model);
             }
             EventKind::TaskStarted { task, id, .. } => {
@@ -208,12 +207,6 @@ impl RunView {
         self.indices.get(task).map(|index| &self.rows[*index])
     }
 
-    /// Returns the printable label of a task: its item, or else its name.
-    #[must_use]
-    pub fn label(&self, task: &TaskName) -> String {
-        self.find(task).map_or_else(|| task.to_string(), TaskView::label)
-    }
-
     /// Returns how many tasks have ended.
     #[must_use]
     pub fn ended(&self) -> EndCounts {
@@ -246,7 +239,6 @@ impl RunView {
         self.rows.push(TaskView {
             name: task.clone(),
             title: String::new(),
-            items: Vec::new(),
             model: None,
             used: None,
             stage: TaskStage::Queued,

@@ -1,37 +1,13 @@
-//! What people see of a task: its item, or its name if it has no item or that is a sentence; and how the
-//! labels of several tasks are shortened so that each still differs from the others.
+//! Shortens the labels of several tasks or repositories so that each still differs from the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::TaskName;
 use unicode_width::UnicodeWidthChar;
 
-use super::printable::{cut, one_line, width};
-use regatta::each::is_named_by;
-
-/// Returns the label of a task by its name.
-pub type Labels<'a> = &'a dyn Fn(&TaskName) -> String;
+use super::printable::{cut, width};
 
 /// The fewest columns in which labels differ.
 const NARROWEST: usize = 8;
-
-/// Returns the label of a task as printable text: `src/a.rs`, `src/a.rs +3` for a chunk of four
-/// items, or the name of a task without items. A task whose name the user has chosen, or that has a number
-/// because another one has the same item, is shown by its name, and so is an item of three words or more,
-/// such as a prompt for the command of another agent.
-#[must_use]
-pub fn task_label(name: &TaskName, items: &[String]) -> String {
-    let Some((first, others)) = items.split_first() else { return name.to_string() };
-    let line = first.trim().lines().next().unwrap_or_default();
-    let line = if line.is_empty() { name.as_str() } else { line };
-    match others.len() {
-        0 if line.split_whitespace().nth(2).is_some() || !is_named_by(name, first) => {
-            name.to_string()
-        }
-        0 => one_line(line),
-        others => format!("{} +{others}", one_line(line)),
-    }
-}
 
 /// Returns the labels, each at most `room` columns wide. Longer ones are shortened to their beginning
 /// and a longer end, or, if those would not tell them apart from their neighbours in alphabetical
@@ -147,46 +123,6 @@ mod tests {
     fn short(labels: &[&str], room: usize) -> Vec<String> {
         let labels: Vec<_> = labels.iter().map(|label| (*label).to_owned()).collect();
         shorten(&labels, room)
-    }
-
-    #[test]
-    fn a_task_is_shown_by_its_items_or_else_by_its_name_and_so_is_a_sentence() {
-        let name: TaskName = "src-a-rs".parse().unwrap();
-        let label = |items: &[&str]| {
-            let items: Vec<_> = items.iter().map(|item| (*item).to_owned()).collect();
-            task_label(&name, &items)
-        };
-        assert_eq!(label(&[]), "src-a-rs");
-        assert_eq!(label(&["src/a.rs"]), "src/a.rs");
-        assert_eq!(label(&["src/a.rs", "b", "c"]), "src/a.rs +2");
-        let fix = "\n fix\u{1b}[2J\nnow".to_owned();
-        assert_eq!(task_label(&"fix".parse().unwrap(), &[fix]), "fix");
-        assert_eq!(label(&["Write tests for src/a.rs"]), "src-a-rs");
-        assert_eq!(task_label(&"a-b-txt".parse().unwrap(), &["a b.txt".to_owned()]), "a b.txt");
-        assert_eq!(label(&[" "]), "src-a-rs");
-    }
-
-    #[test]
-    fn a_task_is_shown_by_a_name_that_was_chosen_and_by_the_number_that_equal_items_have() {
-        let long = "src/".repeat(20) + "a.rs";
-        let long_name = TaskName::nearest(&long);
-        for (name, item, label) in [
-            ("q", "aa", "q"),
-            ("fix-readme", "Fix README", "Fix README"),
-            ("README-md", "README.md", "README.md"),
-            ("same-text", "same text", "same text"),
-            ("same-text-2", "same text", "same-text-2"),
-            ("a-2", "a-2", "a-2"),
-            ("t3", "src/a.rs", "src/a.rs"),
-            ("task-2", "日本語", "日本語"),
-            ("task-2", "日本語文", "日本語文"),
-            ("fur-2", "für", "fur-2"),
-            (long_name.as_str(), &long, &long),
-            (long_name.numbered(2).as_str(), &long, &long),
-        ] {
-            let items = [item.to_owned()];
-            assert_eq!(task_label(&name.parse().unwrap(), &items), label, "{name}");
-        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn task_lines(
     let indent = |row: &TaskRow<'_>| 2 * row.depth.min(DEEPEST);
     let deepest = shown.iter().map(indent).max().unwrap_or(0);
     let most = (columns / 3).clamp(NARROW_LABELS, WIDE_LABELS);
-    let labels: Vec<String> = shown.iter().map(|row| row.task.label()).collect();
+    let labels: Vec<String> = shown.iter().map(|row| row.task.name.to_string()).collect();
     let labels = shorten(&labels, most.saturating_sub(deepest)).into_iter().zip(&shown);
     let labels: Vec<_> =
         labels.map(|(label, row)| format!("{}{label}", " ".repeat(indent(row)))).collect();
@@ -173,9 +173,14 @@ fn last_part(line: &str) -> Option<String> {
     line.split('\r').rfind(|part| !part.trim().is_empty()).map(|part| one_line(part.trim()))
 }
 
-/// Returns the short name of a task's model: the part after the last slash.
+/// Returns the short name of a task's model: the part after the last slash. The id of a scripted model is a
+/// file.
 fn model(row: &TaskView) -> Option<String> {
-    row.model.as_deref().and_then(|model| model.rsplit('/').next()).map(one_line)
+    let model = row.model.as_deref()?;
+    match model.starts_with("offline/") {
+        true => Some("scripted".to_owned()),
+        false => model.rsplit('/').next().map(one_line),
+    }
 }
 
 #[cfg(test)]

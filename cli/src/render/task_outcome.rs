@@ -2,13 +2,14 @@
 
 use engine::texts::limit_text;
 use jiff::tz::TimeZone;
-use protocol::{Captured, Failure, FailureDetail, Landed, Outcome, ReachedLimit, TaskReport};
+use protocol::{
+    Captured, Failure, FailureClass, FailureDetail, Landed, Outcome, ReachedLimit, TaskReport,
+};
 
 use super::conflict_text::{conflicts_text, left_text};
 use super::landed_text::landed_text;
 use super::numbers::date_time;
 use super::printable;
-use super::task_label::Labels;
 use super::terminal::Meaning;
 use super::unverified::unverified_text;
 use regatta::text::left_out_note;
@@ -60,15 +61,10 @@ pub(super) fn hinted(why: &str, hint: &str) -> String {
     format!("{said}; {hint}")
 }
 
-/// Returns the outcome of a task that ended. `landing` is the result of landing its work, if any;
-/// `labels` name the other tasks.
+/// Returns the outcome of a task that ended. `landing` is the result of landing its work, if any.
 #[must_use]
-pub fn outcome_line(
-    report: &TaskReport,
-    landing: Option<&Landed>,
-    labels: Labels<'_>,
-) -> OutcomeLine {
-    let mut found = outcome_without_notes(report, landing, labels);
+pub fn outcome_line(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
+    let mut found = outcome_without_notes(report, landing);
     let captured = report.captured.as_ref();
     let holds = captured.is_some_and(Captured::holds_uncaptured_files);
     if holds && matches!(found.meaning, Meaning::Good | Meaning::Neutral) {
@@ -104,15 +100,11 @@ pub(super) fn limit_note(limit: &ReachedLimit) -> String {
     format!("at its limit: {}", limit_text(limit))
 }
 
-fn outcome_without_notes(
-    report: &TaskReport,
-    landing: Option<&Landed>,
-    labels: Labels<'_>,
-) -> OutcomeLine {
+fn outcome_without_notes(report: &TaskReport, landing: Option<&Landed>) -> OutcomeLine {
     let landed = matches!(landing, Some(Landed::Landed { .. }));
     match &report.outcome {
         Outcome::Failed { failure } => {
-            let word = format!("failed: {}", failure.class);
+            let word = format!("failed: {}", class_text(failure.class));
             let prefix = if landed { "its work has landed since; " } else { "" };
             let again =
                 retry_time_note(failure).map(|again| format!("{again}; ")).unwrap_or_default();
@@ -127,9 +119,14 @@ fn outcome_without_notes(
             Some(captured) if captured.changes.files == 0 => {
                 OutcomeLine::new("no change", Meaning::Neutral, "")
             }
-            Some(_) => work_outcome(landing, labels),
+            Some(_) => work_outcome(landing),
         },
     }
+}
+
+/// Returns the class of a failure in words.
+pub(super) fn class_text(class: FailureClass) -> String {
+    class.to_string().replace('_', " ")
 }
 
 /// Returns when a failed task can be tried again, if that is known.
@@ -144,18 +141,18 @@ pub fn retry_time_note(failure: &Failure) -> Option<String> {
 }
 
 /// Returns the outcome of a task with captured work.
-fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
+fn work_outcome(landing: Option<&Landed>) -> OutcomeLine {
     match landing {
         Some(Landed::Landed { branch, joined }) => {
             OutcomeLine::new("landed", Meaning::Good, landed_text(branch.as_deref(), joined))
         }
         Some(Landed::Unchanged) => OutcomeLine::new("no change", Meaning::Neutral, ""),
         Some(Landed::Conflicted { conflicts }) => {
-            OutcomeLine::new("conflict", Meaning::Kept, conflicts_text(conflicts, labels))
+            OutcomeLine::new("conflict", Meaning::Kept, conflicts_text(conflicts))
         }
         Some(Landed::Unwritten { message }) => OutcomeLine::new("kept", Meaning::Kept, message),
         Some(Landed::Waiting { on }) => {
-            let on: Vec<_> = on.iter().map(labels).collect();
+            let on: Vec<_> = on.iter().map(ToString::to_string).collect();
             OutcomeLine::new(
                 "kept",
                 Meaning::Kept,
@@ -163,7 +160,7 @@ fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
             )
         }
         Some(Landed::Unverified(unverified)) => {
-            OutcomeLine::new("unverified", Meaning::Kept, unverified_text(unverified, labels))
+            OutcomeLine::new("unverified", Meaning::Kept, unverified_text(unverified))
         }
         Some(Landed::TakenBack { left }) => {
             OutcomeLine::new("taken back", Meaning::Kept, left_text(left))
@@ -175,13 +172,11 @@ fn work_outcome(landing: Option<&Landed>, labels: Labels<'_>) -> OutcomeLine {
 #[cfg(test)]
 mod tests {
     use protocol::{
-        CaptureRef, ChangeSummary, Conflict, ConflictReason, FailureClass, LeftOut, LeftOutEntry,
-        LeftOutKind, RepoPath, Timestamp,
+        CaptureRef, ChangeSummary, Conflict, ConflictReason, LeftOut, LeftOutEntry, LeftOutKind,
+        RepoPath, Timestamp,
     };
 
     use super::*;
-
-    const NAMES: Labels<'_> = &|task| task.to_string();
 
     fn report(outcome: Outcome, files: Option<u64>) -> TaskReport {
         let capture = CaptureRef::of(&"r7k3f".parse().unwrap(), &"t1".parse().unwrap(), 1);
@@ -255,12 +250,11 @@ mod tests {
         let at = Timestamp::from_millisecond(1_767_323_045_678);
         let used_up = Failure::new(FailureClass::Quota, "used up");
         let used_up = used_up.with(FailureDetail::Until { at });
-        let note =
-            outcome_line(&report(Outcome::Failed { failure: used_up }, None), None, NAMES).note;
+        let note = outcome_line(&report(Outcome::Failed { failure: used_up }, None), None).note;
         assert!(note.starts_with("it may work again at 2026-01-0"), "{note}");
         assert!(note.ends_with("; used up"), "{note}");
         for (report, landing, word, note) in cases {
-            let outcome = outcome_line(&report, landing.as_ref(), NAMES);
+            let outcome = outcome_line(&report, landing.as_ref());
             assert_eq!((outcome.word.as_str(), outcome.note.as_str()), (word, note));
         }
     }
@@ -280,7 +274,7 @@ mod tests {
             (None, None, "done", "in place; at its limit: turns 8 of 8"),
         ] {
             let report = TaskReport { reached_limit, ..report(done(), files) };
-            let outcome = outcome_line(&report, landing.as_ref(), NAMES);
+            let outcome = outcome_line(&report, landing.as_ref());
             assert_eq!((outcome.word.as_str(), outcome.note.as_str()), (word, note));
         }
     }
@@ -300,7 +294,7 @@ mod tests {
             joined: Vec::new(),
         };
         let word = |report: &TaskReport, landing: Option<Landed>| {
-            let OutcomeLine { word, note, .. } = outcome_line(report, landing.as_ref(), NAMES);
+            let OutcomeLine { word, note, .. } = outcome_line(report, landing.as_ref());
             format!("{word}: {note}")
         };
         let work = LeftOutKind::Submodule { files: 3 };

@@ -3,7 +3,6 @@
 use protocol::{Landed, Message, Phase, SessionEvent, TaskName, TaskReport, Timestamp, Usage};
 
 use super::answer::Answer;
-use super::task_label::task_label;
 
 /// A task as the renderer displays it.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,8 +11,6 @@ pub struct TaskView {
     pub name: TaskName,
     /// The title of the task.
     pub title: String,
-    /// The items of the task.
-    pub items: Vec<String>,
     /// The model that works on the task, if there is one: `PROVIDER/ID`.
     pub model: Option<String>,
     /// The usage of that model so far.
@@ -122,12 +119,6 @@ impl RunningTask {
 }
 
 impl TaskView {
-    /// Returns the printable label of the task: its item, or else its name.
-    #[must_use]
-    pub fn label(&self) -> String {
-        task_label(&self.name, &self.items)
-    }
-
     pub(super) fn is_running(&self) -> bool {
         matches!(self.stage, TaskStage::Running(_))
     }

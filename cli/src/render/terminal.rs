@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use jiff::tz::TimeZone;
 
-use super::folded_lines::LISTED;
+use super::folded_lines::most_listed;
 use crate::args::{ColorWhen, Form, Globals, ProgressStyle, Verbosity};
 
 /// The output options of the command line.
@@ -187,10 +187,7 @@ impl View {
     /// Returns how many lines that say the same are listed.
     #[must_use]
     pub fn most_listed(&self) -> usize {
-        match self.verbosity {
-            Verbosity::Quiet | Verbosity::Normal => LISTED,
-            Verbosity::Verbose => usize::MAX,
-        }
+        most_listed(self.verbosity)
     }
 
     /// Returns the number of lines of the terminal on standard output at this moment, if there is a

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use protocol::{Landed, Unverified, UnverifiedCause};
 
 use super::printable::{one_line, visible_line};
-use super::task_label::Labels;
 
 /// How many verifications are shown.
 const SHOWN: usize = 5;
@@ -15,11 +14,11 @@ const LINES: usize = 8;
 
 /// Returns why work is not verified, as one line.
 #[must_use]
-pub fn unverified_text(unverified: &Unverified, labels: Labels<'_>) -> String {
+pub fn unverified_text(unverified: &Unverified) -> String {
     let Unverified { cause, with, partners, message, .. } = unverified;
     match (cause, with.is_empty()) {
         (UnverifiedCause::Work, false) => {
-            let with: Vec<_> = with.iter().map(labels).collect();
+            let with: Vec<_> = with.iter().map(ToString::to_string).collect();
             let with = with.join(", ");
             one_line(&format!("together with {with}{}: {message}", partners.text()))
         }
@@ -42,7 +41,7 @@ pub fn unverified(landing: Option<&Landed>) -> Option<&Unverified> {
 /// Returns lines with the end of the output of each verification that has failed, and the file with
 /// all of it. Tasks that are kept for the same reason are shown together.
 #[must_use]
-pub fn unverified_lines(kept: &[(String, &Unverified)], labels: Labels<'_>) -> Vec<String> {
+pub fn unverified_lines(kept: &[(String, &Unverified)]) -> Vec<String> {
     let mut groups: Vec<(Vec<&str>, &Unverified)> = Vec::new();
     let mut places: BTreeMap<(&str, Option<&String>), usize> = BTreeMap::new();
     for (label, unverified) in kept {
@@ -62,7 +61,7 @@ pub fn unverified_lines(kept: &[(String, &Unverified)], labels: Labels<'_>) -> V
             [task, rest @ ..] => format!("{task} and {} more", rest.len()),
             [] => continue,
         };
-        lines.push(format!("unverified  {tasks}: {}", unverified_text(unverified, labels)));
+        lines.push(format!("unverified  {tasks}: {}", unverified_text(unverified)));
         let output: Vec<_> = unverified.end.lines().map(visible_line).collect();
         let shown = output.len().saturating_sub(LINES);
         lines.extend(output[shown..].iter().map(|line| format!("  {line}").trim_end().to_owned()));
@@ -95,10 +94,9 @@ mod tests {
 
     #[test]
     fn each_failure_is_shown_once_with_the_end_of_its_output() {
-        let labels: Labels<'_> = &|task| task.to_string();
         let alone = unverified(UnverifiedCause::Work, &[], "1");
         let pair = unverified(UnverifiedCause::Work, &["a"], "1");
-        let lines = unverified_lines(&[("b".to_owned(), &alone), ("c".to_owned(), &pair)], labels);
+        let lines = unverified_lines(&[("b".to_owned(), &alone), ("c".to_owned(), &pair)]);
         assert_eq!(lines.len(), 20);
         assert_eq!(lines[0], "unverified  b: `make` ended with code 2");
         assert!(lines[1].starts_with("  line 13"), "{}", lines[1]);
@@ -107,10 +105,10 @@ mod tests {
         assert_eq!(lines[10], "unverified  c: together with a: `make` ended with code 2");
         let more = unverified(UnverifiedCause::Work, &["a", "b"], "1");
         let text = "together with a, b and perhaps others: `make` ended with code 2";
-        assert_eq!(unverified_text(&more, labels), text);
+        assert_eq!(unverified_text(&more), text);
         let start = unverified(UnverifiedCause::Start, &[], "1");
         let kept: Vec<_> = (0..40).map(|task| (format!("t{task}"), &start)).collect();
-        let lines = unverified_lines(&kept, labels);
+        let lines = unverified_lines(&kept);
         assert!(lines[0].starts_with("unverified  t0 and 39 more: the verification"), "{lines:?}");
         assert_eq!(lines.len(), 10);
     }

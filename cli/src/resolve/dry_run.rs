@@ -10,7 +10,7 @@ use protocol::{
 };
 use serde::Serialize;
 
-use crate::render::{self, OutputWidth};
+use crate::render::{self, ALL, OutputWidth};
 use regatta::error::{Error, ErrorKind};
 
 /// The tasks of a run that is not started.
@@ -53,8 +53,6 @@ struct ListedTask<'a> {
     item: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     items: &'a [String],
-    #[serde(skip)]
-    label: String,
     depends_on: &'a [TaskName],
     priority: i32,
     change: ChangeDemand,
@@ -111,7 +109,6 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
         arguments: command.map_or(&[], |command| &command.arguments),
         item,
         items,
-        label: render::task_label(&task.name, &task.items),
         depends_on: &task.depends_on,
         priority: task.priority,
         change: task.change,
@@ -120,28 +117,29 @@ fn listed(task: &TaskSpec) -> ListedTask<'_> {
 }
 
 impl Listing<'_> {
-    /// Returns the listing as text, in whose table no line is longer than `width`.
+    /// Returns the listing as text, in whose table no line is longer than `width`, and `most` tasks are
+    /// listed.
     #[must_use]
-    pub fn text(&self, width: OutputWidth) -> String {
-        let labels: Vec<_> = self.tasks.iter().map(|task| task.label.clone()).collect();
-        let labels = match width {
-            OutputWidth::Columns(columns) => render::shorten(&labels, WIDEST.min(columns / 3)),
-            OutputWidth::Pipe => labels,
+    pub fn text(&self, width: OutputWidth, most: usize) -> String {
+        let listed = &self.tasks[..most.min(self.tasks.len())];
+        let shortened = |cells: Vec<String>| match width {
+            OutputWidth::Columns(columns) => render::shorten(&cells, WIDEST.min(columns / 3)),
+            OutputWidth::Pipe => cells,
         };
-        let room = column("task", labels.iter().cloned());
-        let models: Vec<_> = self.tasks.iter().map(ListedTask::shown_model).collect();
+        let labels = shortened(listed.iter().map(|task| task.task.to_string()).collect());
+        let room = column("task", &labels);
+        let models = shortened(listed.iter().map(ListedTask::shown_model).collect());
         let has_models = self.tasks.iter().any(|task| task.model.is_some());
-        let wide = column("model", models.iter().cloned());
+        let wide = column("model", &models);
         let mut text = match has_models {
             true => format!("{:room$}  {:wide$}  work\n", "task", "model"),
             false => format!("{:room$}  command\n", "task"),
         };
-        for ((task, model), label) in self.tasks.iter().zip(&models).zip(&labels) {
-            let indent = " ".repeat(room.saturating_sub(render::width(label)));
+        for ((task, model), label) in listed.iter().zip(&models).zip(&labels) {
             let work = render::one_line(task.exec.unwrap_or(task.title));
-            let mut line = format!("{label}{indent}  ");
+            let mut line = format!("{}  ", render::fit(label, room));
             if has_models {
-                line.push_str(&format!("{model:wide$}  "));
+                line.push_str(&format!("{}  ", render::fit(model, wide)));
             }
             let mut after = String::new();
             if !task.depends_on.is_empty() {
@@ -157,9 +155,12 @@ impl Listing<'_> {
             };
             // Writing to a string cannot fail.
             let _written = writeln!(text, "{line}{}{after}", render::cut(&work, left));
-            for item in task.items {
+            for item in task.items.iter().map(String::as_str).chain(task.hidden_item()) {
                 let _written = writeln!(text, "  {}", render::one_line(item));
             }
+        }
+        if let Some(more @ 1..) = self.tasks.len().checked_sub(listed.len()) {
+            let _written = writeln!(text, "and {} ({ALL})", render::count(more, "more task"));
         }
         let fallbacks: BTreeSet<_> = self.tasks.iter().map(|task| &task.fallback).collect();
         for fallback in fallbacks.iter().filter(|it| !it.is_empty()) {
@@ -179,13 +180,21 @@ impl Listing<'_> {
 }
 
 impl ListedTask<'_> {
+    /// Returns the item of a command, if neither the name nor the command has it.
+    fn hidden_item(&self) -> Option<&str> {
+        let is_hidden = |item: &&str| {
+            *item != self.task.as_str() && self.exec.is_some_and(|exec| !exec.contains(*item))
+        };
+        self.item.filter(is_hidden)
+    }
+
     /// Returns the task's model as printable text.
     fn shown_model(&self) -> String {
         self.model.as_deref().map_or_else(|| "–".to_owned(), render::one_line)
     }
 }
 
-/// The maximum width of a column before the last.
+/// The maximum width of a column before the last, on a terminal.
 const WIDEST: usize = 32;
 
 /// How much of the work of a task is shown, in columns.
@@ -193,8 +202,8 @@ const LONGEST_WORK: usize = 100;
 const SHORTEST_WORK: usize = 24;
 
 /// Returns the width of a column with this header and these cells.
-fn column(head: &str, cells: impl Iterator<Item = String>) -> usize {
-    cells.map(|cell| render::width(&cell)).max().unwrap_or_default().clamp(head.len(), WIDEST)
+fn column(head: &str, cells: &[String]) -> usize {
+    cells.iter().map(|cell| render::width(cell)).max().unwrap_or_default().max(head.len())
 }
 
 #[cfg(test)]
@@ -208,7 +217,7 @@ mod tests {
     fn predecessors_are_listed_first_and_nothing_moves_the_cursor() {
         let mut spec = sample(&[("last", "make\u{1b}[2J\nall"), ("first", "true")]);
         spec.tasks[0].depends_on = vec![spec.tasks[1].name.clone()];
-        let text = listing(&spec).unwrap().text(OutputWidth::Pipe);
+        let text = listing(&spec).unwrap().text(OutputWidth::Pipe, 20);
         assert_eq!(
             text,
             "task   command\nfirst  true\nlast   make␊all   after first\n\n2 tasks, 3 at once; \
@@ -222,7 +231,7 @@ mod tests {
         let tasks = ["a", "b"].map(|at| format!("{}{at}", "long-name-".repeat(4)));
         let mut spec = sample(&[(&tasks[0], &long), (&tasks[1], &long)]);
         spec.tasks[1].depends_on = vec![spec.tasks[0].name.clone()];
-        let text = listing(&spec).unwrap().text(OutputWidth::Columns(80));
+        let text = listing(&spec).unwrap().text(OutputWidth::Columns(80), 20);
         let text = render::wrapped(&text, OutputWidth::Columns(80));
         assert_eq!(render::too_long(&text), [""; 0], "{text}");
         let words: Vec<_> = text.split_whitespace().collect();
@@ -234,16 +243,47 @@ mod tests {
         let mut spec = sample(&[("src-a-c", "make src/a.c"), ("t2", "ls \"$@\"")]);
         spec.tasks[0].items = vec!["src/a.c".to_owned()];
         spec.tasks[1].items = vec!["b".to_owned(), "c\n".to_owned()];
-        let text = listing(&spec).unwrap().text(OutputWidth::Pipe);
+        let text = listing(&spec).unwrap().text(OutputWidth::Pipe, 20);
         assert_eq!(
             text,
-            "task     command\nsrc/a.c  make src/a.c\nb +1     ls \"$@\"\n  b\n  c␊\n\n\
+            "task     command\nsrc-a-c  make src/a.c\nt2       ls \"$@\"\n  b\n  c␊\n\n\
              2 tasks, 3 at once; nothing was started\n"
         );
         let json = serde_json::to_value(listing(&spec).unwrap()).unwrap();
         assert_eq!(json["tasks"][0]["item"], "src/a.c");
         assert_eq!(json["tasks"][0]["items"], serde_json::Value::Null);
         assert_eq!(json["tasks"][1]["items"], serde_json::json!(["b", "c\n"]));
+    }
+
+    #[test]
+    fn an_item_that_the_command_has_in_a_variable_stands_below_it() {
+        let mut spec = sample(&[("dark-blue", "echo \"${REGATTA_ITEM}\""), ("red", "echo now")]);
+        spec.tasks[0].items = vec!["Dark Blue".to_owned()];
+        spec.tasks[1].items = vec!["red".to_owned()];
+        let text = listing(&spec).unwrap().text(OutputWidth::Pipe, 20);
+        let table = "task       command\ndark-blue  echo \"${REGATTA_ITEM}\"\n  Dark Blue\n\
+                     red        echo now\n\n";
+        assert!(text.starts_with(table), "{text}");
+    }
+
+    #[test]
+    fn of_many_tasks_the_first_are_listed_and_the_others_counted() {
+        let spec = sample(&[("a", "true"), ("b", "true"), ("c", "true")]);
+        let text = listing(&spec).unwrap().text(OutputWidth::Pipe, 1);
+        assert_eq!(
+            text,
+            "task  command\na     true\nand 2 more tasks (-v lists all)\n\n\
+             3 tasks, 3 at once; nothing was started\n"
+        );
+    }
+
+    #[test]
+    fn the_columns_are_aligned_also_where_a_name_is_long() {
+        let long = "a".repeat(40);
+        let text = sample(&[(&long, "make one"), ("b", "make two")]);
+        let text = listing(&text).unwrap().text(OutputWidth::Pipe, 20);
+        let columns: Vec<_> = text.lines().filter_map(|line| line.find("make")).collect();
+        assert_eq!(columns, [42, 42], "{text}");
     }
 
     #[test]
@@ -262,7 +302,7 @@ mod tests {
             servers: Default::default(),
         });
         assert_eq!(
-            listing(&spec).unwrap().text(OutputWidth::Pipe),
+            listing(&spec).unwrap().text(OutputWidth::Pipe, 20),
             "task  model       work\nauth  local/qwen  Move it.\nmake  –           make all\n\n\
              2 tasks, 3 at once; nothing was started\n"
         );

@@ -102,7 +102,7 @@ impl SessionSwitch<'_> {
         }
         let (log, text, note) = match to {
             SwitchTo::New => {
-                (sessions.new_log(present.log.storage.for_another()), None, "a new session:")
+                (sessions.new_log(present.log.storage.for_another()), None, "a new session begins")
             }
             SwitchTo::Named(name) => {
                 let path = Self::find(&sessions, &name)?;

@@ -23,7 +23,7 @@ pub enum ExitCode {
     Bug,
     /// The run was cancelled with Ctrl-C.
     Interrupted,
-    /// The run was cancelled with SIGTERM.
+    /// The run was cancelled with SIGTERM, or because standard output could not be written.
     Terminated,
 }
 
@@ -53,7 +53,7 @@ impl ExitCode {
             Self::Exhausted => "stopped by a budget or a quota",
             Self::Bug => "a bug in Regatta; the message names the report",
             Self::Interrupted => "cancelled by Ctrl-C; work so far is captured",
-            Self::Terminated => "cancelled by SIGTERM; work so far is captured",
+            Self::Terminated => "cancelled by SIGTERM or a closed output; work so far is captured",
         }
     }
 }

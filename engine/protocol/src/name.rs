@@ -13,9 +13,6 @@ use crate::RunId;
 /// The digits of Crockford's base 32 in lower case, which leaves out i, l, o and u.
 const CROCKFORD: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The maximum length of one dot-separated segment of a task name.
-const SEGMENT: usize = 48;
-
 /// The name of a run: `r` followed by 4 to 12 digits of Crockford's base 32.
 #[derive(
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -119,6 +116,9 @@ fn is_name_with(text: &str, letter: char) -> bool {
 pub struct TaskName(Arc<str>);
 
 impl TaskName {
+    /// The maximum length of one dot-separated segment.
+    pub const SEGMENT: usize = 48;
+
     /// Returns the name as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -135,7 +135,7 @@ impl TaskName {
     #[must_use]
     pub fn nearest(text: &str) -> Self {
         let mut slug = String::new();
-        for letter in text.chars().take(4 * SEGMENT) {
+        for letter in text.chars().take(4 * Self::SEGMENT) {
             let allowed = letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
             let letter = if allowed { letter } else { '-' };
             if !(letter == '-' && (slug.is_empty() || slug.ends_with('-'))) {
@@ -143,7 +143,7 @@ impl TaskName {
             }
         }
         let slug = slug.trim_start_matches(['-', '_']);
-        let slug: String = slug.chars().take(SEGMENT).collect();
+        let slug: String = slug.chars().take(Self::SEGMENT).collect();
         let slug = slug.trim_end_matches('-');
         Self(if slug.is_empty() { "task" } else { slug }.into())
     }
@@ -154,7 +154,7 @@ impl TaskName {
     pub fn numbered(&self, number: usize) -> Self {
         let suffix = format!("-{number}");
         let last = self.0.rsplit('.').next().map_or(0, str::len);
-        let cut = (last + suffix.len()).saturating_sub(SEGMENT);
+        let cut = (last + suffix.len()).saturating_sub(Self::SEGMENT);
         Self(format!("{}{suffix}", &self.0[..self.0.len() - cut]).into())
     }
 }
@@ -164,12 +164,12 @@ impl FromStr for TaskName {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let segment = |segment: &str| {
-            segment.len() <= SEGMENT
+            segment.len() <= Self::SEGMENT
                 && segment.starts_with(|first: char| first.is_ascii_alphanumeric())
                 && segment.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
         };
         let locked = text.to_ascii_lowercase().ends_with(".lock");
-        if text.split('.').all(segment) && !locked && text.len() <= 4 * SEGMENT {
+        if text.split('.').all(segment) && !locked && text.len() <= 4 * Self::SEGMENT {
             Ok(Self(text.into()))
         } else {
             Err(NameError::Task { name: text.to_owned(), nearest: Self::nearest(text) })

@@ -132,24 +132,29 @@ fn task(row: &Row<'_>) -> rusqlite::Result<TaskRetention> {
         is_collected: row.get::<_, Option<String>>("kept")?.as_deref() == Some("task_collected"),
         outcome: match is_discarded {
             true => "discarded".to_owned(),
-            false => outcome(row, result.as_deref())?,
+            false => outcome(row, result.as_deref(), has_changes)?,
         },
     })
 }
 
-/// Returns what became of a task that was not discarded, in a few words.
-fn outcome(row: &Row<'_>, landing: Option<&str>) -> rusqlite::Result<String> {
+/// Returns the outcome of a task that was not discarded, in the words of the table of its run.
+fn outcome(row: &Row<'_>, landing: Option<&str>, has_changes: bool) -> rusqlite::Result<String> {
     let class: Option<String> = row.get("failure_class")?;
-    let landing = landing.map(|landing| match landing {
-        "conflicted" => "conflict",
-        "taken_back" => "taken back",
-        other => other,
-    });
-    Ok(match (landing, class) {
-        (Some(landing), _) => landing.to_owned(),
-        (None, Some(class)) => format!("failed: {class}"),
-        (None, None) => row.get("state")?,
-    })
+    if let (None, Some(class)) = (landing, class) {
+        return Ok(format!("failed: {}", class.replace('_', " ")));
+    }
+    let state: String = row.get("state")?;
+    let word = match (landing, state.as_str()) {
+        (Some("conflicted"), _) => "conflict",
+        (Some("taken_back"), _) => "taken back",
+        (Some("unwritten" | "waiting"), _) => "kept",
+        (Some("unchanged"), _) => "no change",
+        (Some(other), _) => other,
+        (None, "done") if has_changes => "kept",
+        (None, "done") => "no change",
+        (None, other) => other,
+    };
+    Ok(word.to_owned())
 }
 
 /// Returns the ids of the versions in all conflicts of a run.

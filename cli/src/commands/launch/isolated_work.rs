@@ -11,7 +11,6 @@ use futures_util::future::LocalBoxFuture;
 use protocol::{Captured, Landed, LandingReport, TaskName};
 
 use super::super::context::CommandContext;
-use super::super::task_rows::labels_of;
 use super::super::{apply, discard};
 use super::isolation::{Isolating, Isolation, amount, kept_lines};
 use super::stopped;
@@ -152,7 +151,7 @@ impl IsolatedWork for Isolation<'_> {
             match self.dry_run(&work).await?.tasks.into_iter().next().map(|task| task.landed) {
                 None | Some(Landed::Landed { .. } | Landed::Unchanged) => Ok(true),
                 Some(Landed::Conflicted { conflicts }) => {
-                    let conflicts = conflicts_text(&conflicts, &labels_of(&[]));
+                    let conflicts = conflicts_text(&conflicts);
                     let settle = format!("apply {} --markers", self.place().run);
                     let settle = self.context.hints.command(&settle);
                     let leave = format!("leave, and {settle} (or --ours, --theirs)");

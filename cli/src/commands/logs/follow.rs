@@ -12,7 +12,6 @@ use store::{RunRow, SessionLine, TaskRow, read_damaged_session};
 
 use super::super::context::{CommandContext, Out, write_text};
 use super::super::target;
-use super::super::task_rows::label;
 use super::{DamagedLine, if_exists, log_path, outcome, unreadable, warn_of_damage};
 use crate::args::{Form, LogsArgs};
 use crate::render::{Meaning, printable_json, transcript, visible_line};
@@ -53,7 +52,7 @@ pub(super) async fn follow(
     let mut last_added = Instant::now();
     loop {
         let target = target::find(&context, &Some(args.clone()).into())?;
-        let width = target.tasks.iter().map(|row| label(row).chars().count()).max().unwrap_or(0);
+        let width = target.tasks.iter().map(|row| row.name.as_str().len()).max().unwrap_or(0);
         let mut all_ended = true;
         for row in &target.tasks {
             let added = followed.entry(row.id).or_default().added(&context, &target.run, row)?;
@@ -62,7 +61,7 @@ pub(super) async fn follow(
                 last_added = Instant::now();
             }
             let several = target.kind == TargetKind::Run && target.tasks.len() > 1;
-            let prefix = several.then(|| format!("{:width$} │ ", label(row)));
+            let prefix = several.then(|| format!("{:width$} │ ", row.name));
             print((&context, &target.run), row, prefix.as_deref(), added, out)?;
         }
         if all_ended {

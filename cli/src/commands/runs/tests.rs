@@ -86,7 +86,7 @@ async fn one_run_shows_its_tasks_their_failures_and_what_is_kept() {
              billing  conflict             2  +2 −0    1.2s   \"src/\\033config.rs\", with auth\n\
              search   failed: command      1  +1 −0    1.2s   it ended with code 3\n\
              1 landed · 1 conflict · 1 failed    2.4s\n\n\
-             2 captures kept: regatta runs show {name} --all lists them\n\n\
+             2 captures kept; their names: regatta runs show {name} --all\n\n\
              landed  the work of 1 task, in the working tree, not committed\n\
              kept    regatta diff {name}/billing             its changes\n        \
              regatta conflicts {name}                the lines that conflict\n        \
@@ -148,7 +148,7 @@ async fn conflicts_are_listed_with_their_sides() {
     assert_eq!(
         listed,
         format!(
-            "billing  \"src/\\033config.rs\"  both changed the same lines, with auth\n    \
+            "billing  \"src/\\033config.rs\"  with auth: both changed the same lines\n    \
              base aaaaaaaaaaaa  ours bbbbbbbbbbbb  theirs none\n\n\
              its changes     regatta diff {name}/billing\n\
              settle it       regatta apply {name}/billing --theirs\n                \

@@ -52,7 +52,7 @@ async fn who_undoes_what_has_not_landed_is_told_which_run_has_landed_last() {
     let latest = bench.record(done(in_tree())).await;
     let kept = bench.record(done(None)).await;
     let refused = undo(&bench, &[]).await.unwrap_err();
-    let undo = format!("regatta undo {latest} (the latest run that has landed)");
+    let undo = format!("regatta undo {latest} (the latest run of this repository that has landed)");
     assert_eq!(refused.hints, [format!("regatta runs show {kept}"), undo]);
 }
 

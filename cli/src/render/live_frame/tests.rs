@@ -327,15 +327,15 @@ fn what_a_run_does_for_its_tasks_names_the_workspaces_that_get_it() {
         lines.join("\n")
     };
     let own_lines = [
-        "carries what matches deps, *.key into the workspaces of some tasks",
-        "sets up the workspaces of some tasks with `npm ci`",
+        "copies ignored files that match deps, *.key into the workspaces of tasks with their own `carry`",
+        "sets up the workspaces of tasks with their own `setup` with `npm ci`",
     ];
-    let all = "carries what matches .env into each workspace\nsets up each workspace with `make`";
+    let all = "copies ignored files that match .env into each workspace\nsets up each workspace with `make`";
     assert_eq!(told(nothing(0, 0), &[]), all);
-    let others = |own: &str| format!("the workspaces of the tasks without {own} of their own");
-    let (carry, setup) = (others("carried files"), others("a set-up"));
+    let others = |own: &str| format!("the workspaces of tasks without their own {own}");
+    let (carry, setup) = (others("`carry`"), others("`setup`"));
     let some = [
-        &format!("carries what matches .env into {carry}"),
+        &format!("copies ignored files that match .env into {carry}"),
         own_lines[0],
         &format!("sets up {setup} with `make`"),
         own_lines[1],
@@ -346,7 +346,10 @@ fn what_a_run_does_for_its_tasks_names_the_workspaces_that_get_it() {
     assert_eq!(told(own(2, 2), &[]), own_lines.join("\n"));
     let verified = told(own(2, 2), &verify);
     let whose = "the workspace of the verification";
-    assert!(verified.contains(&format!("carries what matches .env into {whose}\n")), "{verified}");
+    assert!(
+        verified.contains(&format!("copies ignored files that match .env into {whose}\n")),
+        "{verified}"
+    );
     assert!(verified.contains(&format!("sets up {whose} with `make`\n")), "{verified}");
     assert_eq!(run_conditions(2, &[], (&needs, &nothing(2, 2)), &[]), [""; 0]);
 }

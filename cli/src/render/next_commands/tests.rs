@@ -6,19 +6,13 @@ fn landed(count: usize) -> LandedTasks<'static> {
     LandedTasks { count, ..LandedTasks::default() }
 }
 
-/// Returns hints beside labels that are the names of tasks.
-fn plain(hints: &CommandHints) -> (Labels<'_>, &CommandHints) {
-    (&|task| task.to_string(), hints)
-}
-
 #[test]
 fn a_stack_is_named_with_the_command_that_merges_it() {
     let run: RunName = "r7k3f".parse().unwrap();
     let branch = Some("regatta/r7k3f".to_owned());
     let stack = LandedTasks { branch, ..landed(2) };
-    let lines = |stack| {
-        closing_lines(&run, MergeMode::Stack, stack, &[], &[], plain(&CommandHints::default()))
-    };
+    let lines =
+        |stack| closing_lines(&run, MergeMode::Stack, stack, &[], &[], &CommandHints::default());
     assert_eq!(
         lines(&stack),
         [
@@ -51,7 +45,7 @@ fn every_kept_piece_of_work_has_a_command_that_leads_to_it() {
         &landed(14),
         &loose,
         &[failed("search", "not logged in\u{1b}[2J (code 1)")],
-        plain(&CommandHints::default()),
+        &CommandHints::default(),
     );
     assert_eq!(
         lines,
@@ -90,7 +84,7 @@ fn of_conflicts_in_which_only_what_stands_can_stay_nothing_else_is_offered() {
     assert_eq!(kept(&[Encoding, Content]), KeptReason::Conflict);
     let loose = [("docs".parse().unwrap(), kept(&[Encoding, Filter]))];
     let hints = CommandHints::default();
-    let lines = closing_lines(&run, MergeMode::Branch, &landed(0), &loose, &[], plain(&hints));
+    let lines = closing_lines(&run, MergeMode::Branch, &landed(0), &loose, &[], &hints);
     let settle = "        regatta apply r7k3f/docs --ours  settles it: the current version stays";
     assert_eq!(lines.last().map(String::as_str), Some(settle), "{lines:?}");
     assert!(!lines.concat().contains("--theirs"), "{lines:?}");
@@ -99,26 +93,13 @@ fn of_conflicts_in_which_only_what_stands_can_stay_nothing_else_is_offered() {
 #[test]
 fn a_run_that_leaves_nothing_behind_says_only_what_landed() {
     let run: RunName = "r7k3f".parse().unwrap();
-    let lines = closing_lines(
-        &run,
-        MergeMode::Branch,
-        &landed(1),
-        &[],
-        &[],
-        plain(&CommandHints::default()),
-    );
+    let lines =
+        closing_lines(&run, MergeMode::Branch, &landed(1), &[], &[], &CommandHints::default());
     let undo = "undo    regatta undo r7k3f  takes back what has landed";
     assert_eq!(lines, ["landed  the work of 1 task, each on its own branch", undo]);
     assert!(
-        closing_lines(
-            &run,
-            MergeMode::Patch,
-            &landed(0),
-            &[],
-            &[],
-            plain(&CommandHints::default())
-        )
-        .is_empty()
+        closing_lines(&run, MergeMode::Patch, &landed(0), &[], &[], &CommandHints::default())
+            .is_empty()
     );
 }
 
@@ -155,41 +136,12 @@ fn a_conversation_that_was_cut_short_is_continued_and_not_retried() {
 }
 
 #[test]
-fn a_task_whose_label_is_not_its_name_has_both() {
-    let run: RunName = "r7k3f".parse().unwrap();
-    let task = |name: &str| name.parse::<TaskName>().unwrap();
-    let labels = |task: &TaskName| match task.as_str() {
-        "src-a-rs" => "src/a.rs".to_owned(),
-        name => name.to_owned(),
-    };
-    let loose = [(task("src-a-rs"), KeptReason::Conflict), (task("docs"), KeptReason::Unfinished)];
-    let failure = Failure::new(FailureClass::Command, "code 1");
-    let failed = FailedWork::of(&task("src-a-rs"), &Outcome::Failed { failure }, None).unwrap();
-    let hints = CommandHints::default();
-    let lines =
-        closing_lines(&run, MergeMode::Patch, &landed(0), &loose, &[failed], (&labels, &hints));
-    for expected in [
-        "kept    regatta diff r7k3f/src-a-rs             its changes (src/a.rs)",
-        "        regatta diff r7k3f/docs                 its unfinished work",
-        "failed  regatta logs r7k3f/src-a-rs             src/a.rs: code 1",
-    ] {
-        assert!(lines.iter().any(|line| line == expected), "{lines:#?}");
-    }
-}
-
-#[test]
 fn many_kept_tasks_are_not_all_named() {
     let run: RunName = "r7k3f".parse().unwrap();
     let loose: Vec<_> =
         (0..40).map(|at| (format!("t{at}").parse().unwrap(), KeptReason::Conflict)).collect();
-    let lines = closing_lines(
-        &run,
-        MergeMode::Patch,
-        &landed(0),
-        &loose,
-        &[],
-        plain(&CommandHints::default()),
-    );
+    let lines =
+        closing_lines(&run, MergeMode::Patch, &landed(0), &loose, &[], &CommandHints::default());
     assert_eq!(lines.len(), NAMED + 3);
     assert!(lines[NAMED + 2].contains("regatta runs show r7k3f --all "), "{lines:?}");
 }

@@ -2,8 +2,6 @@
 
 use std::io::{self, Write};
 
-use protocol::TaskName;
-
 use super::super::answers::{Answers, write_answers, write_whole};
 use super::super::line_wrap::wrapped;
 use super::super::missing_command::CommandFinder;
@@ -29,10 +27,9 @@ impl RunRenderer {
             return self.streams.out.flush();
         }
         let quiet = self.view.verbosity == Verbosity::Quiet;
-        let labels = |task: &TaskName| self.run.label(task);
         let finder =
             self.hints.as_ref().map(|hints| CommandFinder::of(hints, &head.carried, &head.setups));
-        let rows = self.run.rows().iter().map(|row| table_row(row, &labels, finder.as_ref()));
+        let rows = self.run.rows().iter().map(|row| table_row(row, finder.as_ref()));
         let table = Table {
             rows: rows.collect(),
             ms: self.run.end().map(|(totals, _)| totals.ms),
@@ -60,7 +57,7 @@ impl RunRenderer {
             block(out, &left_out_lines(&left_out))?;
         }
         let unverified: Vec<_> = self.run.rows().iter().filter_map(unverified_work).collect();
-        block(out, &unverified_lines(&unverified, &labels))?;
+        block(out, &unverified_lines(&unverified))?;
         write_answers(
             out,
             &Answers {
@@ -92,7 +89,7 @@ impl RunRenderer {
                     .iter()
                     .filter_map(|row| failed_work(row, finder))
                     .collect::<Vec<_>>(),
-                (&labels, hints),
+                hints,
             );
             let reasons = self.run.rows().iter().filter_map(why_it_failed);
             lines.extend(finder.lines(reasons));

@@ -9,7 +9,6 @@ use regatta::runs::KeptReason;
 
 use super::super::next_commands::FailedWork;
 use super::super::run_view::RunView;
-use super::super::task_label::Labels;
 use super::super::task_outcome::{OutcomeLine, outcome_line};
 use super::super::task_table::{CapturePresence, TableRow};
 use super::super::task_view::{TaskStage, TaskView};
@@ -17,17 +16,13 @@ use super::super::terminal::Meaning;
 use super::super::unverified::unverified;
 
 /// Returns the row of a task in the table.
-pub(super) fn table_row(
-    row: &TaskView,
-    labels: Labels<'_>,
-    finder: Option<&CommandFinder<'_>>,
-) -> TableRow {
-    let task = row.label();
+pub(super) fn table_row(row: &TaskView, finder: Option<&CommandFinder<'_>>) -> TableRow {
+    let task = row.name.to_string();
     let hint = || finder?.hint(why_it_failed(row)?);
     match &row.stage {
         TaskStage::Ended { report, landing } => TableRow {
             task,
-            outcome: outcome_line(report, landing.as_ref(), labels).with_hint(hint()),
+            outcome: outcome_line(report, landing.as_ref()).with_hint(hint()),
             changes: report.captured.as_ref().map(|captured| captured.changes),
             ms: Some(report.ms),
             usage: report.usage,
@@ -63,7 +58,7 @@ pub(super) fn only_answer(run: &RunView) -> Option<&Answer> {
 
 pub(super) fn task_answer(row: &TaskView) -> Option<TaskAnswer<'_>> {
     let answer = row.answer.as_ref()?;
-    Some(TaskAnswer { task: &row.name, label: row.label(), answer })
+    Some(TaskAnswer { task: &row.name, answer })
 }
 
 pub(super) fn has_landed(row: &TaskView) -> bool {
@@ -77,12 +72,12 @@ pub(super) fn kept_reason(row: &TaskView) -> Option<(TaskName, KeptReason)> {
 
 pub(super) fn left_out_files(row: &TaskView) -> Option<(String, &LeftOut)> {
     let TaskStage::Ended { report, .. } = &row.stage else { return None };
-    report.captured.as_ref().map(|captured| (row.label(), &captured.left_out))
+    report.captured.as_ref().map(|captured| (row.name.to_string(), &captured.left_out))
 }
 
 pub(super) fn unverified_work(row: &TaskView) -> Option<(String, &Unverified)> {
     let TaskStage::Ended { landing, .. } = &row.stage else { return None };
-    unverified(landing.as_ref()).map(|unverified| (row.label(), unverified))
+    unverified(landing.as_ref()).map(|unverified| (row.name.to_string(), unverified))
 }
 
 /// Returns why a task failed, or its verification.

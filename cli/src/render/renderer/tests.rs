@@ -604,7 +604,7 @@ fn a_rescued_version_is_told_in_every_form_and_also_to_those_who_want_no_progres
     assert_eq!(value["type"], "file_rescued");
     assert_eq!(value["rescue"]["path"], "src/x.rs");
     assert_eq!(value["rescue"]["kept"]["object"], "refs/rescued/12ab:bytes");
-    let notes = live_notes(&RunView::default(), &event);
+    let notes = live_notes(&event);
     assert!(matches!(&notes[..], [LiveNote::Line(line)] if line.ends_with(command)), "{notes:?}");
 }
 
@@ -622,7 +622,7 @@ fn whatever_tasks_files_and_branches_say_a_terminal_obeys_none_of_it() {
         for event in hostile(all_events(), &mut numbers) {
             renderer.event(&event).unwrap();
             run.apply(&event);
-            live_notes(&run, &event).into_iter().for_each(|note| live.note(note));
+            live_notes(&event).into_iter().for_each(|note| live.note(note));
             questions.apply(&event);
             live.draw(&run, &mut questions, event.at);
         }

@@ -67,7 +67,7 @@ impl ViewState {
             WorkAnswer::Diff(Ok(patch)) if !patch.is_empty() => self.print(Entry::Patch(patch)),
             WorkAnswer::Amount(Ok(Some(amount))) => {
                 self.isolation = IsolationState::Discarding;
-                let text = format!("{amount} would be thrown away for good: /discard again does");
+                let text = format!("/discard deletes {amount} for good; enter it again to confirm");
                 self.note(NoteKind::Warning, text);
             }
             WorkAnswer::Diff(Ok(_)) | WorkAnswer::Amount(Ok(None)) | WorkAnswer::CanLand(Ok(_)) => {

@@ -13,5 +13,5 @@ pub use items::{ItemKind, first_line_title, title_of};
 pub use prompt_template::without_items;
 pub use script_template::refuse_placeholders;
 pub use task_drafts::{DraftWork, FanOut, TaskDraft, WorkTemplate, drafts, with_script};
-pub use task_names::{NameAllocator, NamedPrompt, chosen_name, is_named_by, numbered};
+pub use task_names::{NameAllocator, NamedPrompt, chosen_name, numbered};
 pub use yield_placeholder::{PlanPrompt, file_prompt, plan_prompt, refuse_yields};

@@ -75,7 +75,7 @@ fn single(fanout: FanOut<'_>) -> Result<Vec<TaskDraft>, Error> {
     let mut drafts = Vec::with_capacity(fanout.items.len());
     for (at, text) in fanout.items.into_iter().enumerate() {
         let name = match fanout.naming {
-            ItemKind::Path => names.nearest(&text),
+            ItemKind::Path => names.of_path(&text),
             ItemKind::Word => names.of_words(&text),
         };
         let title = title_of(&text);

@@ -78,8 +78,21 @@ impl NameAllocator {
         self.nearest(&first_words(text))
     }
 
+    /// Returns a free name that is made of a path. A long path loses folders at its beginning, because its
+    /// end says more.
+    pub fn of_path(&mut self, path: &str) -> TaskName {
+        let plain = in_plain_letters(path);
+        let mut end = plain.as_str();
+        while end.len() > TaskName::SEGMENT
+            && let Some((_, below)) = end.split_once('/')
+        {
+            end = below;
+        }
+        self.nearest(end)
+    }
+
     /// Returns the nearest free name to `text`.
-    pub fn nearest(&mut self, text: &str) -> TaskName {
+    fn nearest(&mut self, text: &str) -> TaskName {
         let name = TaskName::nearest(text);
         let folded = name.folded();
         if self.taken.insert(folded.clone()) {
@@ -97,40 +110,7 @@ impl NameAllocator {
     }
 }
 
-/// Returns whether the item says as much of a task as its name, which was made of it. A name that the user
-/// has chosen says more, and so does one with a number, unless it lacks a part of the item.
-pub fn is_named_by(name: &TaskName, item: &str) -> bool {
-    if TaskName::nearest(item) == *name || is_place(name.as_str()) {
-        return true;
-    }
-    let of_words = TaskName::nearest(&first_words(item));
-    let Some((beginning, number)) = name.as_str().rsplit_once('-') else {
-        return of_words == *name;
-    };
-    let is_slug = |slug: &TaskName| slug.as_str() == beginning;
-    let number = number.parse().ok();
-    let is_numbered = |slug: &TaskName| number.is_some_and(|number| slug.numbered(number) == *name);
-    let slugs = [TaskName::nearest(item), of_words.clone()];
-    of_words == *name
-        || slugs.iter().any(is_numbered) && (!slugs.iter().any(is_slug) || !spells(beginning, item))
-}
-
-/// Returns whether a slug has each letter and digit of a text.
-fn spells(slug: &str, text: &str) -> bool {
-    let letters = |text: &str| {
-        let plain = in_plain_letters(&text.to_lowercase());
-        plain.chars().filter(|c| c.is_alphanumeric()).collect::<String>()
-    };
-    letters(slug) == letters(text)
-}
-
-/// Returns whether a name is that of a place in the list, such as `t3`.
-fn is_place(name: &str) -> bool {
-    let digits = name.strip_prefix('t').unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
-}
-
-/// Returns lower-case text with its Latin letters as those of ASCII: `übung` becomes `ubung`.
+/// Returns text with its Latin letters as those of ASCII: `Übung` becomes `Ubung`.
 fn in_plain_letters(text: &str) -> String {
     let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);
     let apart = DecomposingNormalizerBorrowed::new_nfkd();
@@ -138,13 +118,13 @@ fn in_plain_letters(text: &str) -> String {
     for letter in apart.normalize(text).chars().filter(|c| !is_accent(c)) {
         match letter {
             // These have no decomposition.
-            'ß' => plain.push_str("ss"),
-            'æ' => plain.push_str("ae"),
-            'œ' => plain.push_str("oe"),
-            'þ' => plain.push_str("th"),
-            'ø' => plain.push('o'),
-            'ł' => plain.push('l'),
-            'đ' | 'ð' => plain.push('d'),
+            'ß' | 'ẞ' => plain.push_str("ss"),
+            'æ' | 'Æ' => plain.push_str("ae"),
+            'œ' | 'Œ' => plain.push_str("oe"),
+            'þ' | 'Þ' => plain.push_str("th"),
+            'ø' | 'Ø' => plain.push('o'),
+            'ł' | 'Ł' => plain.push('l'),
+            'đ' | 'ð' | 'Đ' | 'Ð' => plain.push('d'),
             'ı' => plain.push('i'),
             other => plain.push(other),
         }
@@ -176,7 +156,7 @@ mod tests {
 
     fn slugs(texts: &[&str]) -> Vec<String> {
         let mut names = NameAllocator::default();
-        texts.iter().map(|text| names.nearest(text).to_string()).collect()
+        texts.iter().map(|text| names.of_path(text).to_string()).collect()
     }
 
     #[test]
@@ -187,7 +167,19 @@ mod tests {
         );
         assert_eq!(slugs(&["a", "a", "a-2", "a"]), ["a", "a-2", "a-2-2", "a-3"]);
         assert_eq!(slugs(&["a b", "a/b", "A-B"]), ["a-b", "a-b-2", "A-B-3"]);
-        assert_eq!(slugs(&["...", "ä", "-"]), ["task", "task-2", "task-3"]);
+        assert_eq!(slugs(&["...", "日本", "-"]), ["task", "task-2", "task-3"]);
+        assert_eq!(slugs(&["ünï.txt", "Ünï.txt", "Øl/Łódź"]), ["uni-txt", "Uni-txt-2", "ol-lodz"]);
+    }
+
+    #[test]
+    fn a_long_path_names_its_task_by_its_last_folders() {
+        let folders = "packages/second/src/generated/client/version/".to_owned();
+        let paths = ["index.ts", "index.js"].map(|file| folders.clone() + file);
+        let names =
+            ["src-generated-client-version-index-ts", "src-generated-client-version-index-js"];
+        assert_eq!(slugs(&[&paths[0], &paths[1]]), names);
+        let file = "x".repeat(60);
+        assert_eq!(slugs(&[&format!("src/{file}")]), ["x".repeat(48)]);
     }
 
     #[test]

@@ -57,6 +57,13 @@ struct Removed {
     logs: usize,
 }
 
+impl Removed {
+    fn is_nothing(&self) -> bool {
+        let Self { captures, outputs, output_bytes: _, logs } = self;
+        captures + outputs + logs == 0
+    }
+}
+
 /// Tasks that stay for the same reason.
 #[derive(Debug, Serialize)]
 struct KeptGroup {
@@ -237,37 +244,17 @@ fn reason_text(reason: &str) -> &'static str {
 pub fn report_text(report: &GcReport) -> String {
     let mut text = String::new();
     let verb = if report.dry_run { "would remove" } else { "removed" };
-    for one in &report.repositories {
-        // Writing to a string cannot fail.
-        let _written = writeln!(text, "{}", one_line(&one.repo));
-        let Removed { captures, outputs, logs, .. } = one.removed;
-        let captures = count(captures, "capture");
-        let (outputs, logs) = (count(outputs, "output"), count(logs, "log"));
-        let _written = writeln!(text, "  {verb}  {captures}, {outputs} of tasks, {logs} of runs");
-        for KeptGroup { reason, tasks, examples } in &one.kept {
-            let mut named = examples.join(", ");
-            if let Some(more @ 1..) = tasks.checked_sub(examples.len()) {
-                let _written = write!(named, " and {more} more");
-            }
-            let noun = if *reason == "unknown" { "run" } else { "task" };
-            let (what, why) = (count(*tasks, noun), reason_text(reason));
-            let _written = writeln!(text, "  keeps    {what} {why}: {}", one_line(&named));
-        }
-        let before = size_text(one.store_bytes_before);
-        match one.store_bytes_after {
-            Some(after) => {
-                let after = size_text(after);
-                let _written = writeln!(text, "  store    {before} before, {after} now");
-            }
-            None if one.store_bytes_before > 0 => {
-                let freed = size_text(one.store_bytes_freed);
-                let _written = writeln!(text, "  store    {before}, about {freed} less then");
-            }
-            None => {}
-        }
-        if let Some(left) = &one.left {
-            let _written = writeln!(text, "  note     {}", one_line(left));
-        }
+    let is_idle = |one: &&RepositoryReport| one.removed.is_nothing() && one.left.is_none();
+    let (idle, others): (Vec<_>, Vec<_>) = report.repositories.iter().partition(is_idle);
+    let is_folded = report.repositories.len() > 1;
+    let listed = if is_folded { others } else { report.repositories.iter().collect() };
+    for one in listed {
+        write_repository(&mut text, one, verb);
+    }
+    if is_folded && !idle.is_empty() {
+        let idle = idle.len();
+        let repositories = if idle == 1 { "repository" } else { "repositories" };
+        let _written = writeln!(text, "nothing to remove in {idle} {repositories}");
     }
     if !report.unknown_runs.is_empty() {
         let runs = count(report.unknown_runs.len(), "run");
@@ -285,4 +272,63 @@ pub fn report_text(report: &GcReport) -> String {
         (None, _) => writeln!(text, "{before} in all"),
     };
     text
+}
+
+/// Adds the lines about one repository. `verb` says what becomes of what is removed.
+fn write_repository(text: &mut String, one: &RepositoryReport, verb: &str) {
+    // Writing to a string cannot fail.
+    let _written = writeln!(text, "{}", one_line(&one.repo));
+    let Removed { captures, outputs, logs, .. } = one.removed;
+    let captures = count(captures, "capture");
+    let (outputs, logs) = (count(outputs, "output"), count(logs, "log"));
+    let _written = writeln!(text, "  {verb}  {captures}, {outputs} of tasks, {logs} of runs");
+    for KeptGroup { reason, tasks, examples } in &one.kept {
+        let mut named = examples.join(", ");
+        if let Some(more @ 1..) = tasks.checked_sub(examples.len()) {
+            let _written = write!(named, " and {more} more");
+        }
+        let noun = if *reason == "unknown" { "run" } else { "task" };
+        let (what, why) = (count(*tasks, noun), reason_text(reason));
+        let _written = writeln!(text, "  keeps    {what} {why}: {}", one_line(&named));
+    }
+    let before = size_text(one.store_bytes_before);
+    match one.store_bytes_after {
+        Some(after) => {
+            let after = size_text(after);
+            let _written = writeln!(text, "  store    {before} before, {after} now");
+        }
+        None if one.store_bytes_before > 0 => {
+            let freed = size_text(one.store_bytes_freed);
+            let _written = writeln!(text, "  store    {before}, about {freed} less then");
+        }
+        None => {}
+    }
+    if let Some(left) = &one.left {
+        let _written = writeln!(text, "  note     {}", one_line(left));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repository(repo: &str, captures: usize) -> RepositoryReport {
+        let removed = Removed { captures, ..Removed::default() };
+        RepositoryReport { removed, left: None, ..RepositoryReport::in_use(Path::new(repo), "") }
+    }
+
+    #[test]
+    fn of_several_repositories_those_without_anything_to_remove_are_counted() {
+        let older_than = std::time::Duration::from_secs(60);
+        let retention = Retention { older_than, keep_size: None };
+        let mut report = GcReport::new(Execution::DryRun, retention);
+        report.add(repository("/a", 0));
+        assert!(report_text(&report).starts_with("/a\n  would remove  0 captures"));
+        report.add(repository("/b", 2));
+        report.add(repository("/c", 0));
+        let text = report_text(&report);
+        let expected = "/b\n  would remove  2 captures, 0 outputs of tasks, 0 logs of runs\n\
+                        nothing to remove in 2 repositories\n";
+        assert!(text.starts_with(expected), "{text}");
+    }
 }

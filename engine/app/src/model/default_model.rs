@@ -108,10 +108,10 @@ fn choose(keyed: &[Keyed], servers: &[LocalServer]) -> FoundModel {
         return FoundModel::One(route, why);
     }
     let keys = match keyed {
-        [] => "no key of a provider".to_owned(),
+        [] => "there is no key of a provider".to_owned(),
         keyed => {
             let names: Vec<_> = keyed.iter().map(|(name, _)| name.as_str()).collect();
-            format!("keys of {}", names.join(", "))
+            format!("there are keys of {}", names.join(", "))
         }
     };
     let local = match models.as_slice() {
@@ -133,7 +133,7 @@ fn choose(keyed: &[Keyed], servers: &[LocalServer]) -> FoundModel {
     let defaults = defaults.filter_map(|(name, id)| id.as_ref().map(|id| format!("{name}/{id}")));
     let models = models.iter().map(|(at, id)| format!("{at}/{id}"));
     FoundModel::Unclear(FoundModels {
-        said: format!("found: {keys}, and {local}{}", others.collect::<String>()),
+        said: format!("{keys}, and {local}{}", others.collect::<String>()),
         models: defaults.chain(models).collect(),
     })
 }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((route.to_string(), route.thinking), ("ollama/qwen3:8b".to_owned(), None));
         assert!(why.contains("only model of ollama"), "{why}");
         let keyed = [("openai".to_owned(), None), ("groq".to_owned(), None)];
-        let said = "found: keys of openai, groq, and 1 model on this machine: ollama/qwen3:8b";
+        let said = "there are keys of openai, groq, and 1 model on this machine: ollama/qwen3:8b";
         let found =
             FoundModels { said: said.to_owned(), models: vec!["ollama/qwen3:8b".to_owned()] };
         assert_eq!(choose(&keyed, &servers), FoundModel::Unclear(found));
@@ -201,13 +201,13 @@ mod tests {
             server("llama.cpp", LocalFound::OtherUser),
             server("lm-studio", LocalFound::Silent),
         ];
-        let expected = "found: no key of a provider, and 2 models on this machine: ollama/a, \
+        let expected = "there is no key of a provider, and 2 models on this machine: ollama/a, \
                         ollama/b; llama.cpp belongs to another user and was not asked; lm-studio did \
                         not answer";
         let models = ["ollama/a", "ollama/b"].map(str::to_owned).to_vec();
         let found = FoundModels { said: expected.to_owned(), models };
         assert_eq!(choose(&[], &servers), FoundModel::Unclear(found));
-        let nothing = "found: no key of a provider, and no model of a server on this machine";
+        let nothing = "there is no key of a provider, and no model of a server on this machine";
         let found = FoundModels { said: nothing.to_owned(), models: Vec::new() };
         assert_eq!(choose(&[], &[]), FoundModel::Unclear(found));
     }

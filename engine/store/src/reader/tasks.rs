@@ -1,7 +1,5 @@
 //! Reads the tasks of a run, and finds those that a user names.
 
-use std::collections::BTreeSet;
-
 use engine::ports::LedgerError;
 use protocol::{RunId, TaskId, TaskName};
 use rusqlite::{OptionalExtension as _, params};
@@ -96,23 +94,17 @@ impl Reader {
             found = tasks.iter().enumerate().filter(is_meant).map(|(_, task)| task).collect();
         }
         let given = given.to_owned();
-        let labels =
-            |tasks: &mut dyn Iterator<Item = &TaskLabel>| tasks.map(TaskLabel::text).collect();
+        let names = |tasks: &[&TaskLabel]| tasks.iter().map(|task| task.name.to_string()).collect();
         match found.as_slice() {
             [only] => named(&only.name)?.ok_or_else(|| {
-                let tasks = labels(&mut tasks.iter());
+                let tasks = names(&tasks.iter().collect::<Vec<_>>());
                 FindError::UnknownTask { given, tasks }
             }),
-            [] => Err(FindError::UnknownTask { given, tasks: labels(&mut tasks.iter()) }),
-            several => {
-                // Tasks of equal items are told apart by their names.
-                let texts: BTreeSet<_> = several.iter().map(|task| task.text()).collect();
-                let candidates = match texts.len() == several.len() {
-                    true => labels(&mut several.iter().copied()),
-                    false => several.iter().map(|task| task.name.to_string()).collect(),
-                };
-                Err(FindError::AmbiguousTask { given, candidates })
+            [] => {
+                let tasks = names(&tasks.iter().collect::<Vec<_>>());
+                Err(FindError::UnknownTask { given, tasks })
             }
+            several => Err(FindError::AmbiguousTask { given, candidates: names(several) }),
         }
     }
 
@@ -176,13 +168,5 @@ impl TaskLabel {
     fn begins_with(&self, given: &str) -> bool {
         let beginning = self.name.as_str().as_bytes().get(..given.len());
         beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(given.as_bytes()))
-    }
-
-    /// Returns the only item, or else the name.
-    fn text(&self) -> String {
-        match self.items.as_slice() {
-            [item] => item.clone(),
-            _ => self.name.to_string(),
-        }
     }
 }

@@ -222,11 +222,11 @@ fn without_a_name_the_default_of_the_only_provider_with_a_key_is_chosen_and_told
     );
     let two =
         run().env("ANTHROPIC_API_KEY", "canary").env("GROQ_API_KEY", "canary").run().expect_code(1);
-    let found = "found: keys of anthropic, groq";
+    let found = "there are keys of anthropic, groq";
     two.expect_refusal(&["no model is named", found, "try: --model anthropic/claude-sonnet-5"]);
     run().run().expect_code(1).expect_refusal(&[
         "no model is named",
-        "found: no key of a provider",
+        "there is no key of a provider",
         "try: ollama pull qwen3:8b (",
         "try: --model ollama/qwen3:8b (",
         "try: export OPENROUTER_API_KEY=KEY (",

@@ -228,7 +228,7 @@ fn the_picture_in_the_readme_shows_what_its_run_prints() {
     let finished = typed(&place, place.folder(), &path, &command).expect_code(3);
     let rows = rows(&finished.stdout);
     let outcomes: Vec<_> = rows.iter().filter_map(|cells| cells.get(1).copied()).collect();
-    let expected = [["landed"; 6].as_slice(), &["conflict", "failed: gave_up"]].concat();
+    let expected = [["landed"; 6].as_slice(), &["conflict", "failed: gave up"]].concat();
     assert_eq!(outcomes, expected, "{finished}");
     for cells in rows {
         assert!(picture.contains(&format!(">{}</text>", cells[0])), "{} in {picture}", cells[0]);

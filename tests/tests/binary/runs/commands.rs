@@ -129,7 +129,8 @@ fn a_conflict_with_an_edit_of_the_user_says_so() {
     let told = "notes.txt, with an edit in your tree since the run began";
     assert!(finished.stdout.contains(told) && finished.stderr.contains(told), "{finished}");
     let listed = regatta(&place, &repository, "conflicts").expect_code(0).stdout;
-    let told = "t1  notes.txt  both changed the same lines, with an edit in your tree";
+    let told =
+        "t1  notes.txt  with an edit in your tree since the run began: both changed the same lines";
     assert!(listed.contains(told), "{listed}");
 }
 

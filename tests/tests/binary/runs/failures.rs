@@ -74,7 +74,10 @@ fn the_log_of_a_command_has_its_item_its_script_and_its_arguments() {
     let run = place.run_in(&repository).words("--each -").stdin("a b.txt\n");
     let _failed = run.exec("cat {{item}}").run().expect_code(5);
     let log = regatta(&place, &repository, "logs @/a").stdout;
-    assert!(log.starts_with("a b.txt · failed: command\n$ cat \"${REGATTA_ITEM}\"\n"), "{log}");
+    assert!(
+        log.starts_with("a-b-txt · failed: command\nitem  a b.txt\n$ cat \"${REGATTA_ITEM}\"\n"),
+        "{log}"
+    );
     assert!(log.contains("\ncat: 'a b.txt': No such file or directory\n"), "{log}");
     let run = place.run_in(&repository).words("--each - --chunk 2").stdin("it's\nplain\n");
     let _failed = run.exec("cat {{items}}").run().expect_code(5);

@@ -150,7 +150,7 @@ fn results_are_text_one_document_or_lines_and_only_what_is_asked_for() {
     let run = finished.expect_code(3).run_name();
 
     let text = results(&place, &repository, "").expect_code(0).stdout;
-    let expected = "src/main.rs\n    3\n\nsrc/run.rs  failed: command\n    1 (code 3)";
+    let expected = "src-main-rs\n    3\n\nsrc-run-rs  failed: command\n    1 (code 3)";
     assert!(text.starts_with(expected), "{text}");
     let document = results(&place, &repository, "@ --json").expect_code(0).json();
     let lines = objects(&place, &repository, &run);

@@ -232,7 +232,7 @@ fn a_run_with_a_setup_says_what_each_workspace_gets_and_once_that_it_is_not_conf
         call.arg("npm ci").exec("true")
     };
     let text = dry().run().expect_code(0).stdout;
-    assert!(text.contains("carries what matches .env into each workspace"), "{text}");
+    assert!(text.contains("copies ignored files that match .env into each workspace"), "{text}");
     assert!(text.contains("sets up each workspace with `npm ci`"), "{text}");
     let json = dry().arg("--json").run().expect_code(0).json();
     assert_eq!(json["needs"]["setup"], json!(["npm ci"]));

@@ -75,7 +75,7 @@ fn calls_that_have_to_be_asked_about_are_refused_counted_and_said_and_rules_deci
         assert_eq!(last == expected, count > 0, "{words} {settings}: {finished}");
         let is_asked = !words.contains("-q") && !format!("{words}{settings}").contains("yolo");
         let first = finished.stderr.lines().next().unwrap_or_default();
-        let said = first.starts_with("note: no one can be asked here")
+        let said = first.starts_with("note: questions cannot be asked here")
             && first.contains("commands will be refused");
         assert_eq!(said, is_asked, "{words} {settings}: {finished}");
     }
@@ -101,7 +101,7 @@ fn a_task_goes_on_without_the_calls_that_were_refused_and_its_report_counts_them
         assert_eq!(finished.task("one")["refused_calls"], refused, "{words}: {finished}");
         assert_eq!(repository.has("new.txt"), is_written, "{words}: {finished}");
         assert!(!repository.has("made"), "{words}: {finished}");
-        let said = finished.stderr.contains("note: no one can be asked here");
+        let said = finished.stderr.contains("note: questions cannot be asked here");
         assert!(said, "{words}: {finished}");
         place.expect_nothing_left(&repository);
         if refused == 2 {
@@ -110,7 +110,7 @@ fn a_task_goes_on_without_the_calls_that_were_refused_and_its_report_counts_them
         // The retry may have another mode.
         let retry = place.regatta(repository.root()).words("runs retry --all --approval-mode yolo");
         let again = retry.run().expect_code(0);
-        assert!(!again.stderr.contains("no one can be asked"), "{again}");
+        assert!(!again.stderr.contains("questions cannot be asked"), "{again}");
         assert!(repository.has("made"), "{again}");
         // It begins the same conversation anew.
         let _not_continued = model.take_violations();

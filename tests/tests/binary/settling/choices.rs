@@ -164,7 +164,10 @@ fn expect_senseless_choices_are_refused(place: &Sandbox, repository: &Repository
         ("apply @ theirs --ours README.md", "the paths in conflict are lines.txt, list.txt"),
         ("apply @ theirs --ours ../list.txt", "`../list.txt` is not a path of a conflict"),
         ("apply @ theirs --ours list.txt --theirs list.txt", "are both for list.txt"),
-        ("apply @ theirs --ours --theirs", "`--ours` and `--theirs` are both for all conflicts"),
+        (
+            "apply @ theirs --ours --theirs",
+            "`--ours` cannot be used with `--theirs` unless one of them has paths",
+        ),
         ("apply @ ours --theirs", "has landed already"),
         ("apply @ nobody --theirs", "nobody"),
         ("show @/theirs:list.txt", "`--base`, `--ours` or `--theirs` is missing"),

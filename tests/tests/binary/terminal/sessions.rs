@@ -63,7 +63,7 @@ fn a_new_session_is_begun_and_the_one_before_is_gone_on_with_by_its_name() {
     let before = fs::read(first).unwrap();
 
     screen.press("\r");
-    screen.until("the new session", |text| text.contains("a new session:\n\n>\nloopback"));
+    screen.until("the new session", |text| text.contains("a new session begins\n\n>\nloopback"));
     let text = screen.text();
     let (_, id) = text.rsplit_once("continue with: regatta --resume ").expect("it tells how");
     let id = id.lines().next().unwrap_or_default().to_owned();
@@ -286,7 +286,7 @@ fn a_session_of_another_folder_is_copied_and_one_in_memory_has_no_others() {
         });
     }
     memory.press("/new\r");
-    memory.until("the new session", |text| text.contains("a new session:"));
+    memory.until("the new session", |text| text.contains("a new session begins"));
     assert_eq!(talk(&memory, &model, "other", "Quiet, too."), ["other"]);
     memory.press("\u{4}");
     assert_eq!(memory.wait().code(), Some(0));

@@ -267,7 +267,7 @@ fn a_dry_run_changes_nothing_and_what_landed_with_settled_conflicts_is_taken_bac
     assert_eq!(would["done"], "dry_run");
     assert_eq!(would["files"], serde_json::json!(["c.txt", "list.txt"]), "{would}");
     let text = regatta(&place, &repository, "undo @ --dry-run").expect_code(0);
-    assert!(text.stdout.contains("2 files, if it were done now: c.txt, list.txt"), "{text}");
+    assert!(text.stdout.contains("would undo  2 files: c.txt, list.txt"), "{text}");
     for (words, code) in [("apply --dry-run", 4), ("discard @ --dry-run", 0)] {
         let _would = json(&place, &repository, words, code);
     }
