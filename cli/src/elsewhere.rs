@@ -6,6 +6,7 @@
 mod fill;
 mod typed_options;
 
+pub(crate) use config::nearest;
 pub(crate) use fill::{as_shown, level, listed_tools, may_be_target, with_value, with_words};
 pub(crate) use typed_options::{TypedLine, TypedOption, split, with_options};
 

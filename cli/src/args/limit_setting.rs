@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use config::nearest;
+use crate::elsewhere::nearest;
 
 use crate::not_implemented::refused_value;
 

@@ -5,9 +5,9 @@ use std::io::IsTerminal as _;
 use std::num::ParseIntError;
 use std::sync::LazyLock;
 
+use crate::elsewhere::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
-use config::nearest;
 
 use self::instead::{completed, lines_instead, near_value, other_lines};
 use self::launch_line::{LAUNCH, with_launch};

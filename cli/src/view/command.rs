@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use config::nearest;
+use crate::elsewhere::nearest;
 use protocol::{ApprovalMode, ThinkingLevel};
 
 use super::key_help::{KEYS, LINE_KEYS};

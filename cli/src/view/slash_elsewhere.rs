@@ -1,6 +1,6 @@
 //! Commands of other agents that begin with `/`, and what does the same here.
 
-use config::nearest;
+use crate::elsewhere::nearest;
 
 use super::command;
 use super::state::IsolationState;

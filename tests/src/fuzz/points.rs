@@ -81,6 +81,8 @@ pub(super) const POINTS: &[Point] = &[
     // Only where workspaces are set up.
     point("setup.manifest", 0, 0),
     // Only a conversation on a terminal has keys.
+    // Only models send patches.
+    point("tool.file", 0, 0),
     point("view.key", 0, 0),
     point("workspace.lend", 8, 0),
 ];

@@ -8,8 +8,8 @@ use super::workspace::{Source, sources};
 /// number only goes down.
 const LEFT: &[(&str, usize)] = &[
     ("actors", 12),
-    ("config", 37),
-    ("engine", 60),
+    ("config", 32),
+    ("engine", 59),
     ("exec", 3),
     ("isolation", 12),
     ("providers", 5),

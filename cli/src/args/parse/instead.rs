@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
+use crate::elsewhere::nearest;
 use clap::error::{ContextKind, ErrorKind};
-use config::nearest;
 
 use super::launch_line::LAUNCH;
 use super::{argument, command_of, text, texts, unknown_option};

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use config::nearest;
+use crate::elsewhere::nearest;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{SECRET, can_converse, command_names, has_help, names_of_runs, public_grammar};

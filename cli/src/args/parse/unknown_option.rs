@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use crate::elsewhere::nearest;
 use clap::Arg;
-use config::nearest;
 
 use super::forgotten_run::RunLine;
 use super::{SECRET, command_of, help, mistyped, other_lines, public_grammar};

@@ -1,9 +1,10 @@
 //! The runs of a call: one for the items that work in the tree of the caller, and one for each kind of copy.
 
 use engine::ports::{Caller, Repository, SpawnCall};
+use engine::subagents::child_approvals;
 use protocol::{
-    Agent, ApprovalMode, Approvals, ChangeDemand, IsolationMode, MergeMode, OnFailure, RunCaller,
-    RunSpec, Subagent, TaskId, TaskName, TaskNeeds, TaskSpec, Work,
+    Agent, ApprovalMode, ChangeDemand, IsolationMode, MergeMode, OnFailure, RunCaller, RunSpec,
+    Subagent, TaskId, TaskName, TaskNeeds, TaskSpec, Work,
 };
 
 use super::resolve::{ItemPlace, ResolvedItem};
@@ -102,7 +103,7 @@ impl Group {
             prompt: item.assignment.clone(),
             yields: Vec::new(),
             context: Some(context(&agent.prompt, call.context.as_deref())),
-            approvals: self.approvals(caller),
+            approvals: child_approvals(&caller.approvals, caller.mode, self.place.workspace()),
             subagent: Some(Box::new(subagent)),
             servers: caller.servers.clone(),
         };
@@ -119,16 +120,6 @@ impl Group {
             limits: *limits,
             needs: TaskNeeds::default(),
         }
-    }
-
-    /// Returns the rules of the caller. In the tree of the caller, its mode counts; in a copy, only a mode that was
-    /// set.
-    fn approvals(&self, caller: &Caller) -> Approvals {
-        let mode = match self.place {
-            ItemPlace::Shared => Some(caller.mode),
-            ItemPlace::Isolated | ItemPlace::Kept => caller.approvals.mode,
-        };
-        Approvals { mode, ..caller.approvals.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 use config::AgentModels;
 use engine::ports::{Caller, Schemas as _, SpawnCall, SpawnItem, SpawnRefusal};
 use engine::subagents::{Choice, Preferences, choose, may_call, may_spawn};
-use protocol::{AgentCatalog, AgentDefinition, ModelRoute, TaskLimits};
+use protocol::{AgentCatalog, AgentDefinition, ModelRoute, TaskLimits, WorkspaceKind};
 use schema::{JsonSchemas, read_schema};
 use serde_json::{Value, json};
 
@@ -34,6 +34,15 @@ pub(super) enum ItemPlace {
     Isolated,
     /// In a copy whose work is kept.
     Kept,
+}
+
+impl ItemPlace {
+    pub(super) fn workspace(self) -> WorkspaceKind {
+        match self {
+            Self::Shared => WorkspaceKind::Shared,
+            Self::Isolated | Self::Kept => WorkspaceKind::Private,
+        }
+    }
 }
 
 /// What calls are resolved with.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use config::nearest;
+use crate::elsewhere::nearest;
 
 use super::{
     ASKS, instead_of, is_one_word, is_print_option, names_file, typed_from, with_hints, with_rest,

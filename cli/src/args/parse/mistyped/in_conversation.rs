@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use config::nearest;
+use crate::elsewhere::nearest;
 
 use super::instead_of;
 use crate::args::{command_names, parse, public_grammar};
