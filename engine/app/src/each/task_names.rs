@@ -175,8 +175,10 @@ mod tests {
     fn a_long_path_names_its_task_by_its_last_folders() {
         let folders = "packages/second/src/generated/client/version/".to_owned();
         let paths = ["index.ts", "index.js"].map(|file| folders.clone() + file);
-        let names =
-            ["src-generated-client-version-index-ts", "src-generated-client-version-index-js"];
+        let names = [
+            "second-src-generated-client-version-index-ts",
+            "second-src-generated-client-version-index-js",
+        ];
         assert_eq!(slugs(&[&paths[0], &paths[1]]), names);
         let file = "x".repeat(60);
         assert_eq!(slugs(&[&format!("src/{file}")]), ["x".repeat(48)]);

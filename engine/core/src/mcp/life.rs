@@ -36,8 +36,6 @@ pub enum ServerInput {
     PauseEnded,
     /// A call wants it although it was given up.
     Wanted,
-    /// A person wants a new connection.
-    Reconnect,
     /// It is not used any more.
     Close,
 }
@@ -106,11 +104,6 @@ impl ServerLife {
             (ServerInput::Wanted, ServerPhase::Degraded(why)) if self.lasts(RETRY_AFTER, now) => {
                 self.given_up = Some(Arc::clone(why));
                 self.start(now)
-            }
-            (ServerInput::Reconnect, _) => {
-                *self = Self::default();
-                self.enter(ServerPhase::Starting, now);
-                vec![ServerEffect::Disconnect, ServerEffect::Connect]
             }
             (ServerInput::Close, _) => {
                 self.enter(ServerPhase::Stopped, now);
@@ -237,15 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_wants_a_login_is_given_up_at_once_and_a_person_can_reconnect() {
+    fn a_server_that_wants_a_login_is_given_up_at_once() {
         let (mut life, start) = (ServerLife::default(), start());
         life.step(ServerInput::Use, start);
         let effects = life.step(failed(McpErrorKind::Unauthorized), start);
         assert_eq!(effects, [ServerEffect::Disconnect]);
-        let effects = life.step(ServerInput::Reconnect, start);
-        assert_eq!(effects, [ServerEffect::Disconnect, ServerEffect::Connect]);
-        assert_eq!(life.step(ServerInput::Connected, start), []);
-        assert_eq!(life.phase(), &ServerPhase::Ready);
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn a_task_of_an_item_has_one_name_in_lines_table_lists_and_logs() {
         "{logs}"
     );
     let one = call(&place, &repository, "runs show @ src/buffer/mod.rs").expect_code(0);
-    assert!(one.stdout.contains("src-buffer-mod-rs  has src/buffer/mod.rs\n"), "{one}");
+    assert!(one.stdout.contains("src-buffer-mod-rs  src/buffer/mod.rs\n"), "{one}");
 
     let finished = place.run_in(&repository).words("--each src/*/mod.rs").exec("true").run();
     let queued = finished.events_of("task_queued");

@@ -107,7 +107,7 @@ fn what_twenty_calls_do_lands_on_demand_as_git_merges_it_with_what_the_user_did_
     assert!(said.contains("ours\\n20") && said.contains("Edited."), "{said}");
     end(&screen, exchange, "Seen.");
     screen.press("/discard\r");
-    screen.until("the question", |text| text.contains("1 file +1 −0 would be thrown away"));
+    screen.until("the question", |text| text.contains("deletes 1 file +1 −0 for good"));
     screen.press("/discard\r");
     screen.until("it is gone", |text| text.contains("discarded  session"));
     let exchange = bash(&screen, &model, &["ls lost.txt made.txt".to_owned()]);

@@ -75,7 +75,7 @@ const ELSEWHERE: &str = "add add-dir bashes bug changelog clean commit config co
     continue copy debug doctor editor effort export feedback history hooks ide init list login \
     logout mcp memory mention mode models output-style permissions plan plugin prompts redo rename reset \
     review rewind run sandbox save sessions settings share skills stats status stop subagents summarize \
-    tasks think tokens tools undo usage modle thinkng resum nwe";
+    think tokens tools undo usage modle thinkng resum nwe";
 
 #[test]
 fn a_slash_command_of_another_agent_says_what_does_the_same_here_and_reaches_no_model() {
