@@ -9,7 +9,7 @@ use super::workspace::{Source, sources};
 const LEFT: &[(&str, usize)] = &[
     ("actors", 12),
     ("config", 32),
-    ("engine", 59),
+    ("engine", 60),
     ("exec", 3),
     ("isolation", 12),
     ("providers", 5),
