@@ -125,20 +125,21 @@ fn task(row: &Row<'_>) -> rusqlite::Result<TaskRetention> {
         _ => WorkFate::Nothing,
     };
     let depends_on = read_json_or_null(row, "depends_on")?.unwrap_or_default();
+    let outcome = match fate {
+        WorkFate::Discarded => "discarded".to_owned(),
+        fate => outcome(row, result.as_deref(), fate)?,
+    };
     Ok(TaskRetention {
         id: read_id(row, "id")?,
         task: RetainedTask { name: read_word(row, "name")?, fate, depends_on },
         capture: read_word_or_null(row, "capture")?,
         is_collected: row.get::<_, Option<String>>("kept")?.as_deref() == Some("task_collected"),
-        outcome: match is_discarded {
-            true => "discarded".to_owned(),
-            false => outcome(row, result.as_deref(), has_changes)?,
-        },
+        outcome,
     })
 }
 
 /// Returns the outcome of a task that was not discarded, in the words of the table of its run.
-fn outcome(row: &Row<'_>, landing: Option<&str>, has_changes: bool) -> rusqlite::Result<String> {
+fn outcome(row: &Row<'_>, landing: Option<&str>, fate: WorkFate) -> rusqlite::Result<String> {
     let class: Option<String> = row.get("failure_class")?;
     if let (None, Some(class)) = (landing, class) {
         return Ok(format!("failed: {}", class.replace('_', " ")));
@@ -150,7 +151,7 @@ fn outcome(row: &Row<'_>, landing: Option<&str>, has_changes: bool) -> rusqlite:
         (Some("unwritten" | "waiting"), _) => "kept",
         (Some("unchanged"), _) => "no change",
         (Some(other), _) => other,
-        (None, "done") if has_changes => "kept",
+        (None, "done") if fate == WorkFate::Unlanded => "kept",
         (None, "done") => "no change",
         (None, other) => other,
     };

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use config::DataPaths;
 use config::mcp::{
     EnabledServer, ServerCatalog, ServerEntry, ServerLevel, ServerProgram, Sought, discover,
 };
+use config::{DataPaths, Settings};
 use serde_json::Value;
 
 use super::definition::{definition, definition_digest};
@@ -19,18 +19,18 @@ pub(crate) struct ProjectServer {
 }
 
 /// Returns the servers of the project at `root`, as seen from `folder`, that would start if the user trusted them.
-/// Those of other programs' files are among them if `foreign` servers start, or if the user has enabled them.
+/// Those of other programs' files are among them if they start by a setting, or if the user has enabled them.
 pub(crate) fn servers_of_project(
     places: &DataPaths,
     (root, folder): (&Path, &Path),
-    foreign: bool,
+    settings: &Settings,
 ) -> Vec<ProjectServer> {
     let mut catalog = discover(places, (root, folder), Sought::ProjectAndChoices);
     let entries = std::mem::take(&mut catalog.entries);
     let mut names: BTreeSet<_> = catalog.disabled.clone();
     let mut servers = Vec::new();
     for entry in in_order(entries, |entry| !is_enabled_by_user(entry, &catalog)) {
-        let would_start = foreign
+        let would_start = settings.mcp_foreign.value
             || entry.place.program == ServerProgram::Regatta
             || is_enabled_by_user(&entry, &catalog);
         // Of those with the same name, the first counts.

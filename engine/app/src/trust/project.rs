@@ -74,8 +74,7 @@ pub(crate) fn settings_of(
     let trust_file = (!is_in_task()).then(|| TrustFile::new(places.trust_file()));
     let mut project = load_settings(&sources, root.as_deref(), trust_file.as_ref())?;
     if let (Some(root), Some(folder)) = (root, folder) {
-        let foreign = project.loaded.settings.mcp_foreign.value;
-        let servers = servers_of_project(places, (&root, folder), foreign);
+        let servers = servers_of_project(places, (&root, folder), &project.loaded.settings);
         project.add_servers(root, servers, trust_file.as_ref());
     }
     Ok(project)
