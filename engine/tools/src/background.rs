@@ -282,13 +282,19 @@ impl BackgroundCommand {
     /// Returns the output since the last call of this, of a longer one the end.
     pub(crate) async fn new_output(&self, artifacts: &dyn Artifacts) -> NewOutput {
         let mut read = self.read.lock().await;
+        let (output, size) = self.output_from(*read, artifacts).await;
+        *read = size;
+        output
+    }
+
+    /// Returns the output from the byte `read` on, of a longer one the end, and the size of all output.
+    async fn output_from(&self, read: u64, artifacts: &dyn Artifacts) -> (NewOutput, u64) {
         // A command that has just been started has no file yet.
         let size = artifacts.size(&self.artifact).await.unwrap_or(0);
-        let from = size.saturating_sub(TAIL_BYTES as u64).max((*read).min(size));
+        let from = size.saturating_sub(TAIL_BYTES as u64).max(read.min(size));
         let bytes = artifacts.read(&self.artifact, from, size - from).await.unwrap_or_default();
-        let skipped = from.saturating_sub(*read);
-        *read = size;
-        NewOutput { text: PlainText::of(&bytes).trim_end().to_owned(), skipped }
+        let text = PlainText::of(&bytes).trim_end().to_owned();
+        (NewOutput { text, skipped: from.saturating_sub(read) }, size)
     }
 
     /// Returns what the model reads of the end.
@@ -296,7 +302,9 @@ impl BackgroundCommand {
         let (number, command) = (self.number, self.command());
         let seconds = self.started.elapsed().as_secs();
         let sentence = format!("Background command {number} {how} after {seconds} s: {command}");
-        let NewOutput { text, .. } = self.new_output(artifacts).await;
+        // The model may call `job` before it gets this, and would miss what this has read.
+        let read = *self.read.lock().await;
+        let (NewOutput { text, .. }, _size) = self.output_from(read, artifacts).await;
         let uri = self.artifact.uri();
         match tail(&text, SHOWN_END) {
             "" => format!("{sentence}\n\n(no new output) [All of it: {uri}]"),

@@ -59,10 +59,7 @@ fn all(asked: &Asked) -> Answer {
         }
         9 => call("job", json!({ "action": "wait", "id": behind(&result, "job ") })),
         10 => {
-            // The end is reported by the call that waits for it, or by a message if it came before that call.
-            let last = asked.messages().iter().rev().take(6);
-            let said: String = last.map(ToString::to_string).collect();
-            let key = behind(&said, "first ");
+            let key = behind(&result, "first ");
             let edit =
                 json!({ "oldText": format!("first {key}"), "newText": format!("last {key}") });
             call("edit", json!({ "path": format!("made/{key}.txt"), "edits": [edit] }))
