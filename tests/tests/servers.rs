@@ -38,7 +38,7 @@ async fn open_in(
     TestSession::new(opened.expect("it opens"))
 }
 
-/// Says `words`, and returns how the work ended and what the user was told.
+/// Sends `words`, and returns how the work ended and what the user saw.
 async fn say(session: &mut TestSession, words: &str) -> (AgentEnd, Vec<String>) {
     session.session.prompt(input(words));
     let mut notices = Vec::new();

@@ -36,7 +36,7 @@ const ABORTED: &str = "the work was aborted before this call";
 pub(super) struct Approver {
     gate: CallGate,
     mode: ChosenMode,
-    /// Asks a person; `None` if there is no one to answer.
+    /// Asks a person; `None` where the session has no one who could answer.
     ask: Option<Arc<dyn Ask>>,
     trust: Trust,
     /// What was allowed for the session.

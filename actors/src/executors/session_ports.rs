@@ -12,7 +12,7 @@ pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(600);
 /// What the session of an executor can do beside its calls.
 #[derive(Clone, Default)]
 pub(crate) struct SessionPorts {
-    /// Asks a person; `None` if there is no one to answer.
+    /// Asks a person; `None` where the session has no one who could answer.
     pub(crate) ask: Option<Arc<dyn Ask>>,
     /// Lets calls wait; `None` if the session works for no task.
     pub(crate) pause: Option<Arc<dyn Pause>>,

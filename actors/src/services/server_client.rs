@@ -25,7 +25,7 @@ pub(super) struct ServerClient {
 /// A session with calls under way.
 struct CallingSession {
     calls: usize,
-    /// Asks a person; `None` if there is no one to answer.
+    /// Asks a person; `None` where the session has no one who could answer.
     ask: Option<Arc<dyn Ask>>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct ServerTool {
     spec: ToolSpec,
     tool: McpTool,
     server: ServerHandle,
-    /// Asks a person; `None` if there is no one to answer.
+    /// Asks a person; `None` where the session has no one who could answer.
     ask: Option<Arc<dyn Ask>>,
 }
 

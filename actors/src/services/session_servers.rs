@@ -43,7 +43,7 @@ pub(crate) struct ServersSetup<'a> {
     pub(crate) view: &'a dyn WorkspaceView,
     /// The names of the tools that the model may use; every tool if absent.
     pub(crate) only: Option<BTreeSet<String>>,
-    /// Asks a person; `None` if there is no one to answer.
+    /// Asks a person; `None` where the session has no one who could answer.
     pub(crate) ask: Option<Arc<dyn Ask>>,
 }
 

@@ -15,7 +15,7 @@ use crate::messaging::answer;
 pub(super) struct SessionAsk {
     pub(super) sessions: ActorRef<SessionsMessage>,
     pub(super) key: SessionKey,
-    /// How long an answer is waited for; `None` if there is no limit.
+    /// How long to wait for an answer; `None` waits without a limit.
     pub(super) deadline: Option<Duration>,
 }
 

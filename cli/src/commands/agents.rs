@@ -16,7 +16,7 @@ use crate::render::{agent_notes, agent_table, agent_text, one_line, wrapped};
 /// Lists the agents, or shows one.
 ///
 /// # Errors
-/// There is no such agent, a setting is invalid, or standard output cannot be written.
+/// The agent does not exist, a setting is invalid, or standard output cannot be written.
 pub fn run(globals: &Globals, args: &AgentsArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let places = DataPaths::of_this_process()?;
     let folder = folder(globals);

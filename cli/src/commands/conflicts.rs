@@ -28,7 +28,7 @@ const MOST_SHOWN: usize = 20;
 /// Lists conflicts and other work that did not land.
 ///
 /// # Errors
-/// There is no such run or task, or the ledger cannot be read.
+/// The run or task does not exist, or the ledger cannot be read.
 pub fn run(
     context: &CommandContext,
     args: &ConflictsArgs,

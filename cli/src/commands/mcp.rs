@@ -20,7 +20,7 @@ const NAME: usize = 24;
 /// Does what the subcommand says.
 ///
 /// # Errors
-/// There is no such server, it cannot be used, or a file cannot be read or changed.
+/// The server does not exist or cannot be used, or a file cannot be read or changed.
 pub async fn run(globals: &Globals, args: &McpArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let servers = McpServers::of_this_process(&folder(globals))?;
     match &args.command {

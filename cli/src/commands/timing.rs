@@ -37,7 +37,7 @@ struct Phase {
 /// Prints how long each phase took in the tasks of a run, or in one task.
 ///
 /// # Errors
-/// There is no such run or task, or the ledger cannot be read.
+/// The run or task does not exist, or the ledger cannot be read.
 pub(super) fn show(
     context: &CommandContext,
     given: &TargetArgs,

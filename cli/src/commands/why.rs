@@ -33,7 +33,7 @@ struct TaskDocument {
 /// Explains a task, or a run and its tasks.
 ///
 /// # Errors
-/// There is no such run or task, or the ledger cannot be read.
+/// The run or task does not exist, or the ledger cannot be read.
 pub fn run(context: &CommandContext, args: &WhyArgs, out: Out<'_>) -> Result<ExitCode, Error> {
     let located = target::locate(context, &args.target)?;
     let time = |at| date_time(at, &TimeZone::system());

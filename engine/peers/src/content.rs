@@ -44,7 +44,7 @@ pub(crate) fn lenient_result(mut value: Value) -> Option<McpResult> {
     }))
 }
 
-/// Shows structured content where there is no other.
+/// Shows structured content if the result has nothing else.
 fn filled(mut result: McpResult) -> McpResult {
     if let (true, Some(structured)) = (result.content.is_empty(), &result.structured) {
         result.content.push(Content::Text { text: structured.to_string() });

@@ -114,7 +114,7 @@ impl Builtin for Ask {
     }
 }
 
-/// Why there is no answer.
+/// Why the question has no answer.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
     /// The session has no user to ask.
@@ -159,7 +159,7 @@ impl AskedQuestion {
         Ok(())
     }
 
-    /// Asks the question; `None` if there is no answer in time.
+    /// Asks the question; `None` if the user does not answer in time.
     async fn answer(&self, ask: &dyn AskPort, call: &str) -> Option<Chosen<'_>> {
         let chosen = ask.ask(self.to_question(call)).await?;
         let number = chosen.parse::<usize>().ok().and_then(|number| number.checked_sub(1));

@@ -30,6 +30,16 @@ pub(super) fn lost_by_git(
     }
     let sides = [ours, theirs];
     paths.extend(one_of_two_files(base, sides, git, here));
+    // The old name of a file that both sides renamed, where one of them has put a folder: git does not say in its
+    // index that it is unmerged.
+    for conflict in &here.conflicts {
+        let Some(names) = &conflict.renamed else { continue };
+        let (from, folder) = (names.from.to_string(), format!("{}/", names.from));
+        let is_folder = sides.iter().any(|side| side.keys().any(|path| path.starts_with(&folder)));
+        if conflict.reason == ConflictReason::RenamedTwice && is_folder {
+            paths.insert(from);
+        }
+    }
     // A file that neither side removed or renamed, whose name git gives to a folder.
     let stays = |path: &&String| {
         sides.iter().all(|side| side.contains_key(*path)) && !git.tree.contains_key(*path)

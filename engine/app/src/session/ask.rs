@@ -3,7 +3,7 @@
 use actors::{Events, SessionHandle};
 use protocol::{AgentEnd, EventKind, Failure, InputId, Message, SessionEvent, UserInput};
 
-/// Why there is no answer.
+/// Why the question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// The session could not continue, for instance because its model cannot be had.

@@ -32,7 +32,7 @@ pub(super) fn plain_json(text: &str) -> String {
     let mut plain = text.as_bytes().to_vec();
     let bytes = text.as_bytes();
     let mut at = 0;
-    // The place of a comma behind which there is no value yet.
+    // The position of a comma that no value follows yet.
     let mut comma = None;
     while let Some(byte) = bytes.get(at) {
         match (byte, bytes.get(at + 1)) {

@@ -158,21 +158,21 @@ mod tests {
     }
 
     fn in_copy(definition: &Arc<McpDefinition>) -> PlacedServer {
-        let (repo, workspace) = (Path::new("/repo"), Path::new("/work/t1"));
+        let (repo, workspace) = (Path::new("/repo"), Path::new("/copies/t1"));
         placed(definition, ServerPlace::Copy { repo, workspace })
     }
 
     #[test]
     fn a_server_about_the_repository_is_started_for_the_task_with_the_path_of_the_copy() {
         for (argument, expected) in [
-            (".", "/work/t1"),
-            ("./src", "/work/t1/src"),
-            ("/repo", "/work/t1"),
-            ("/repo/src", "/work/t1/src"),
-            ("--root=/repo", "--root=/work/t1"),
-            ("file:///repo", "file:///work/t1"),
-            ("${workspaceFolder}/x", "/work/t1/x"),
-            ("/a:/repo:/b", "/a:/work/t1:/b"),
+            (".", "/copies/t1"),
+            ("./src", "/copies/t1/src"),
+            ("/repo", "/copies/t1"),
+            ("/repo/src", "/copies/t1/src"),
+            ("--root=/repo", "--root=/copies/t1"),
+            ("file:///repo", "file:///copies/t1"),
+            ("${workspaceFolder}/x", "/copies/t1/x"),
+            ("/a:/repo:/b", "/a:/copies/t1:/b"),
         ] {
             let found = in_copy(&server(&[argument], None));
             let McpTransport::Stdio { arguments, environment, folder, .. } =
@@ -182,9 +182,9 @@ mod tests {
             };
             assert_eq!(arguments, &[expected], "{argument}");
             assert_eq!(found.owner, ServerOwner::Task, "{argument}");
-            assert_eq!(folder.as_deref(), Some(Path::new("/work/t1")));
+            assert_eq!(folder.as_deref(), Some(Path::new("/copies/t1")));
             assert_eq!(environment[OsStr::new("HOME")], "/repo", "it is the user's");
-            assert_eq!(found.definition.key, "key of a@/work/t1");
+            assert_eq!(found.definition.key, "key of a@/copies/t1");
         }
     }
 
@@ -207,9 +207,9 @@ mod tests {
         let scoped = McpDefinition { scope: McpScope::Workspace, ..test_definition("a") };
         let scoped = Arc::new(scoped);
         for (definition, folder) in [
-            (server(&[], Some("/repo")), "/work/t1"),
-            (server(&[], Some("/repo/tools")), "/work/t1/tools"),
-            (scoped, "/work/t1"),
+            (server(&[], Some("/repo")), "/copies/t1"),
+            (server(&[], Some("/repo/tools")), "/copies/t1/tools"),
+            (scoped, "/copies/t1"),
         ] {
             let found = in_copy(&definition);
             let McpTransport::Stdio { folder: in_copy, .. } = &found.definition.transport else {

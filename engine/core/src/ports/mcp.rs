@@ -136,7 +136,7 @@ pub trait McpClient: Send + Sync {
     /// The server has logged a line.
     fn logged(&self, line: String);
 
-    /// Asks a person a question of the server. `None` if there is no answer.
+    /// Asks a person a question of the server. `None` if the person does not answer.
     async fn ask(&self, question: Question) -> Option<String>;
 }
 

@@ -97,7 +97,7 @@ pub struct Caller {
     pub schema: Option<Value>,
     /// Lets the caller wait; `None` if it is not a task.
     pub pause: Option<Arc<dyn Pause>>,
-    /// Asks a person; `None` if there is no one to answer.
+    /// Asks a person; `None` where the session has no one who could answer.
     pub ask: Option<Arc<dyn Ask>>,
     /// What is above the caller.
     pub lineage: Lineage,

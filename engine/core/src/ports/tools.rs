@@ -175,7 +175,7 @@ pub struct ToolContext {
     pub artifacts: Arc<dyn Artifacts>,
     /// Runs what goes on when the call has ended.
     pub background: Arc<dyn Background>,
-    /// Asks the user; `None` where there is no one to answer.
+    /// Asks the user; `None` where the session has no one who could answer.
     pub ask: Option<Arc<dyn Ask>>,
     /// Starts subagents; `None` where there are none.
     pub subagents: Option<Subagents>,

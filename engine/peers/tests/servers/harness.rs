@@ -49,7 +49,7 @@ impl Person {
 #[async_trait]
 impl McpClient for Person {
     fn roots(&self) -> Vec<std::path::PathBuf> {
-        vec!["/work/a b".into()]
+        vec!["/files/a b".into()]
     }
 
     fn changed(&self, list: McpList) {

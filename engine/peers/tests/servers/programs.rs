@@ -94,7 +94,7 @@ async fn a_call_that_is_cancelled_or_silent_is_reported_to_the_server() {
 async fn a_server_may_ask_for_the_roots_and_for_a_form_but_not_for_a_model() {
     let (server, person) = connect(&program(StdioBehaviour::Well)).await.unwrap();
     let asked = async |tool: &str| text(&called(&server, call(tool)).await.unwrap()).to_owned();
-    assert_eq!(asked("roots").await, r#"{"roots":[{"uri":"file:///work/a%20b","name":"a b"}]}"#);
+    assert_eq!(asked("roots").await, r#"{"roots":[{"uri":"file:///files/a%20b","name":"a b"}]}"#);
     assert_eq!(asked("ask").await, r#"{"action":"accept","content":{"name":"ada"}}"#);
     assert_eq!(person.seen().asked, ["MCP server `box` asks: Who?"]);
     assert!(asked("sample").await.contains("-32601"));

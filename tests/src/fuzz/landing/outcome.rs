@@ -100,6 +100,16 @@ fn expect_fates(finished: &Finished, tasks: &[Task], fates: &[Fate]) {
                 }
             }
         }
+        // Nor does it see that a link is renamed which one task changed and the next one moved: it looks at each task
+        // by itself.
+        let is_renamed = |conflict: &&Value| !conflict["renamed"].is_null();
+        if conflicts.iter().filter(is_renamed).any(|conflict| reason(conflict) == "kind") {
+            for reason in reasons.iter_mut().chain(&mut expected) {
+                if reason == "kind" {
+                    "changed_and_removed".clone_into(reason);
+                }
+            }
+        }
         reasons.sort_unstable();
         expected.sort_unstable();
         assert_eq!(expected, reasons, "{event} in {finished}");
